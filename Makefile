@@ -1,0 +1,60 @@
+# `make demo` and `make test` are all that is needed; both build what is missing.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Tools run from the module proxy at the versions given here.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GORELEASER  := github.com/goreleaser/goreleaser/v2@v2.15.1
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+.PHONY: help build demo test check check-plugin check-lab test-unit test-lab bench fuzz lab release-snapshot clean
+
+help: ## Show the targets.
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+build: ## Build the plugin for this machine into bin/.
+	go build -o bin/rollouts-plugin-trafficrouter-istio -ldflags "-X main.version=$(VERSION)" ./plugin
+
+demo: ## Play the incident with the native router and with the plugin, side by side.
+	cd e2e && go run ./cmd/demo
+
+test: ## Everything that CI checks: vet, unit tests with -race, fuzz seeds, the lab's scenarios.
+	@hack/test.sh
+
+check: check-plugin check-lab ## gofmt, go vet and staticcheck over both modules.
+
+check-plugin:
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted"; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+check-lab:
+	cd e2e && go vet ./... && go run $(STATICCHECK) ./...
+
+test-unit: ## Unit tests and fuzz seeds, with the race detector.
+	go test -race ./...
+
+test-lab: ## The scenarios on a real control plane; builds it if need be.
+	cd e2e && go run ./cmd/lab build && go test -race -timeout 30m ./...
+
+bench: ## Benchmarks.
+	go test -run '^$$' -bench . -benchmem ./...
+
+FUZZTIME ?= 1m
+fuzz: ## Run every fuzz target for FUZZTIME.
+	@for pkg in $$(go list ./pkg/...); do \
+	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "== $$pkg $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+lab: ## Start the control plane with controller and plugin, until Ctrl-C.
+	cd e2e && go run ./cmd/lab up
+
+release-snapshot: ## Build the release's files into dist/, without publishing.
+	go run $(GORELEASER) release --snapshot --clean
+
+clean: ## Remove what was built, but not the lab's components (e2e/.bin).
+	rm -rf bin dist

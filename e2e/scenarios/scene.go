@@ -1,0 +1,166 @@
+package scenarios
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/lab"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/timeline"
+)
+
+var rolloutsResource = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
+
+// Scene is one workload in a namespace of its own, being recorded.
+type Scene struct {
+	// Namespace is new and used by nothing else.
+	Namespace string
+	// Gate decides which pods become ready.
+	Gate *lab.Gate
+
+	lab      *lab.Lab
+	workload Workload
+	rollouts dynamic.ResourceInterface
+	recorder *timeline.Recorder
+}
+
+// Open applies a workload for a controller and records it from before the first
+// object exists. Close it with Close.
+func Open(ctx context.Context, l *lab.Lab, c *lab.Controller, w Workload) (*Scene, error) {
+	namespace, err := l.Namespace(ctx, string(w.Router)+"-"+string(w.Level))
+	if err != nil {
+		return nil, err
+	}
+	s := &Scene{
+		Namespace: namespace, lab: l, workload: w,
+		rollouts: l.Dynamic.Resource(rolloutsResource).Namespace(namespace),
+		recorder: timeline.NewRecorder(l.Dynamic, w.subject(namespace)),
+	}
+	if s.Gate, err = l.Gate(ctx, namespace); err != nil {
+		return nil, err
+	}
+	if err := s.recorder.Start(ctx); err != nil {
+		return nil, err
+	}
+	manifests, err := w.manifests(c.Labels())
+	if err != nil {
+		return nil, err
+	}
+	_, err = l.Apply(ctx, namespace, manifests)
+	return s, err
+}
+
+// Close ends the recording, takes the namespace away so that it does not load
+// the machine any longer, and returns what was recorded.
+func (s *Scene) Close(ctx context.Context) timeline.Timeline {
+	t := s.recorder.Stop()
+	// A namespace that stays is a nuisance and no wrong result.
+	_ = s.Gate.Close()
+	_ = s.lab.DeleteNamespace(ctx, s.Namespace)
+	return t
+}
+
+// Mark names this moment in the recording.
+func (s *Scene) Mark(mark string) { s.recorder.Mark(mark) }
+
+// Await waits for a state of the world.
+func (s *Scene) Await(ctx context.Context, what string, holds func(timeline.State) bool) (timeline.State, error) {
+	state, err := s.recorder.Wait(ctx, holds)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", what, err)
+	}
+	return state, err
+}
+
+// AwaitPhase waits until the Rollout is in a phase after a mark.
+func (s *Scene) AwaitPhase(ctx context.Context, mark, phase string) (time.Duration, error) {
+	return s.recorder.WaitPhase(ctx, mark, phase)
+}
+
+// Deploy sets the image of a version, marks the moment with mark and returns at
+// once. A version that was there before is a rollback.
+func (s *Scene) Deploy(ctx context.Context, mark string, version int) error {
+	s.Mark(mark)
+	return s.patch(ctx, "", []map[string]any{
+		{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": image(version)},
+	})
+}
+
+// Abort and PromoteFull do what the Rollouts CLI does.
+func (s *Scene) Abort(ctx context.Context, mark string) error {
+	s.Mark(mark)
+	return s.patch(ctx, "status", []map[string]any{{"op": "add", "path": "/status/abort", "value": true}})
+}
+
+// PromoteFull skips what is left of the steps.
+func (s *Scene) PromoteFull(ctx context.Context, mark string) error {
+	s.Mark(mark)
+	return s.patch(ctx, "status", []map[string]any{{"op": "add", "path": "/status/promoteFull", "value": true}})
+}
+
+// Scale sets spec.replicas, as an autoscaler does.
+func (s *Scene) Scale(ctx context.Context, replicas int32) error {
+	return s.patch(ctx, "", []map[string]any{{"op": "replace", "path": "/spec/replicas", "value": replicas}})
+}
+
+func (s *Scene) patch(ctx context.Context, subresource string, ops []map[string]any) error {
+	body, err := json.Marshal(ops)
+	if err != nil {
+		return err
+	}
+	var subresources []string
+	if subresource != "" {
+		subresources = append(subresources, subresource)
+	}
+	_, err = s.rollouts.Patch(ctx, name, types.JSONPatchType, body, metav1.PatchOptions{}, subresources...)
+	if err != nil {
+		return fmt.Errorf("patch Rollout %s/%s: %w", s.Namespace, name, err)
+	}
+	return nil
+}
+
+// Hash is the pod-template hash of the Rollout's present revision, once the
+// controller has seen it.
+func (s *Scene) Hash(ctx context.Context) (string, error) {
+	ro, err := s.rollouts.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("get Rollout %s/%s: %w", s.Namespace, name, err)
+	}
+	hash, _, err := unstructured.NestedString(ro.Object, "status", "currentPodHash")
+	return hash, err
+}
+
+// HashSelector selects the pods of one revision.
+func HashSelector(hash string) string { return v1alpha1.DefaultRolloutUniqueLabelKey + "=" + hash }
+
+// Fail makes the pods of a revision fail their readiness probe, or pass it again.
+func (s *Scene) Fail(ctx context.Context, hash string, unready bool) error {
+	_, err := s.lab.SetUnready(ctx, s.Namespace, HashSelector(hash), unready)
+	return err
+}
+
+// ScaleReplicaSet sets the size of a revision's ReplicaSet behind the
+// controller's back.
+func (s *Scene) ScaleReplicaSet(ctx context.Context, hash string, replicas int32) error {
+	sets := s.lab.Client.AppsV1().ReplicaSets(s.Namespace)
+	list, err := sets.List(ctx, metav1.ListOptions{LabelSelector: HashSelector(hash)})
+	if err != nil {
+		return err
+	}
+	body := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+	for _, set := range list.Items {
+		if _, err := sets.Patch(ctx, set.Name, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+			return fmt.Errorf("scale ReplicaSet %s/%s: %w", s.Namespace, set.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/jsonpatch"
+)
+
+// ownWriteTTL bounds how long a write of ours is served in place of the watch's
+// older object. The watch brings it within milliseconds; a minute covers a
+// watch that is being set up again.
+const ownWriteTTL = time.Minute
+
+// conflictBackoff paces the reads after a conflict. Two writers that meet need
+// one more round; more than that is a loop of somebody else's, which the
+// caller's deadline ends.
+var conflictBackoff = wait.Backoff{Duration: 5 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 12, Cap: time.Second}
+
+// view is a parsed object as the caches hold it.
+type view interface {
+	runtime.Object
+	metav1.Object
+}
+
+// Edit computes the patch that an object needs; an empty one means none.
+type Edit[T view] func(T) (jsonpatch.Patch, error)
+
+// kind is one of Istio's kinds: its cache and the way to write it.
+type kind[T view] struct {
+	watched
+	kindName string
+	client   dynamic.NamespaceableResourceInterface
+	parse    func(*unstructured.Unstructured) T
+	cache    cache.MutationCache
+}
+
+func newKind[T view](client dynamic.Interface, gvr schema.GroupVersionResource, kindName, namespace string,
+	parse func(*unstructured.Unstructured, string) T,
+) *kind[T] {
+	k := &kind[T]{
+		kindName: kindName,
+		client:   client.Resource(gvr),
+		parse:    func(u *unstructured.Unstructured) T { return parse(u, FieldManager) },
+	}
+	informer := dynamicinformer.NewFilteredDynamicInformer(client, gvr, namespace, 0, cache.Indexers{}, nil).Informer()
+	k.watched.name, k.watched.informer = gvr.GroupResource().String(), informer
+	// Set before the start, so it cannot fail.
+	_ = informer.SetTransform(k.strip)
+	k.cache = cache.NewIntegerResourceVersionMutationCache(klog.Background(), informer.GetStore(), nil, ownWriteTTL, false)
+	return k
+}
+
+// strip stores the parsed view in place of the whole object.
+func (k *kind[T]) strip(object any) (any, error) {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		return k.parse(u), nil
+	}
+	return object, nil
+}
+
+// objectName is how every message names an object.
+func (k *kind[T]) objectName(namespace, name string) string {
+	return fmt.Sprintf("%s %s/%s", k.kindName, namespace, name)
+}
+
+func (k *kind[T]) get(namespace, name string) (T, error) {
+	var none T
+	object, found, err := k.cache.GetByKey(namespace + "/" + name)
+	if err != nil {
+		return none, fmt.Errorf("%s: %w", k.objectName(namespace, name), err)
+	}
+	if !found {
+		return none, apierrors.NewNotFound(k.resource(), namespace+"/"+name)
+	}
+	parsed, ok := object.(T)
+	if !ok {
+		return none, fmt.Errorf("%s: the cache holds a %T", k.objectName(namespace, name), object)
+	}
+	return parsed, nil
+}
+
+func (k *kind[T]) resource() schema.GroupResource {
+	return schema.ParseGroupResource(k.watched.name)
+}
+
+// update is the one way in which this package writes an object.
+func (k *kind[T]) update(ctx context.Context, namespace, name string, edit Edit[T]) (T, bool, error) {
+	object, err := k.get(namespace, name)
+	if err != nil {
+		return object, false, err
+	}
+	backoff := conflictBackoff
+	for {
+		patch, err := edit(object)
+		if err != nil || len(patch) == 0 {
+			return object, false, err
+		}
+		written, patchErr := k.patch(ctx, object, patch)
+		if patchErr == nil {
+			return written, true, nil
+		}
+		fresh, err := k.afterFailure(ctx, object, patchErr)
+		if err != nil {
+			return object, false, err
+		}
+		object = fresh
+		if err := pause(ctx, backoff.Step()); err != nil {
+			return object, false, fmt.Errorf("%s: gave up while others kept changing it: %w", k.objectName(namespace, name), patchErr)
+		}
+	}
+}
+
+// patch sends one guarded patch and lets this process see its result at once.
+func (k *kind[T]) patch(ctx context.Context, object T, patch jsonpatch.Patch) (T, error) {
+	body, err := patch.Guarded(object.GetResourceVersion()).Marshal()
+	if err != nil {
+		return object, err
+	}
+	result, err := k.client.Namespace(object.GetNamespace()).
+		Patch(ctx, object.GetName(), types.JSONPatchType, body, metav1.PatchOptions{FieldManager: FieldManager})
+	if err != nil {
+		return object, err
+	}
+	written := k.parse(result)
+	k.cache.Mutation(written)
+	return written, nil
+}
+
+// afterFailure tells a lost race from a refusal. The API server answers a failed
+// resourceVersion test with 422, as it does for an object that validation
+// refuses, so the object itself has to say whether it has moved on.
+func (k *kind[T]) afterFailure(ctx context.Context, object T, failure error) (T, error) {
+	name := k.objectName(object.GetNamespace(), object.GetName())
+	if !apierrors.IsInvalid(failure) && !apierrors.IsConflict(failure) {
+		return object, fmt.Errorf("writing %s: %w", name, failure)
+	}
+	u, err := k.client.Namespace(object.GetNamespace()).Get(ctx, object.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return object, fmt.Errorf("reading %s again after a refused write: %w", name, err)
+	}
+	if u.GetResourceVersion() == object.GetResourceVersion() {
+		return object, fmt.Errorf("writing %s: %w", name, failure)
+	}
+	fresh := k.parse(u)
+	k.cache.Mutation(fresh)
+	return fresh, nil
+}
+
+// pause waits, or returns the context's error if that ends first.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

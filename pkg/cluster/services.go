@@ -1,0 +1,47 @@
+package cluster
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+)
+
+type services struct{ watched }
+
+func newServices(client kubernetes.Interface, namespace string) *services {
+	informer := coreinformers.NewServiceInformer(client, namespace, 0, cache.Indexers{})
+	// Set before the start, so it cannot fail.
+	_ = informer.SetTransform(stripService)
+	return &services{watched{name: "services", informer: informer}}
+}
+
+// stripService keeps the name and the selector.
+func stripService(object any) (any, error) {
+	full, ok := object.(*corev1.Service)
+	if !ok {
+		return object, nil
+	}
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: full.Name, Namespace: full.Namespace, UID: full.UID, ResourceVersion: full.ResourceVersion},
+		Spec:       corev1.ServiceSpec{Selector: full.Spec.Selector},
+	}, nil
+}
+
+// ServiceHash returns the pod-template hash in a Service's selector: "" when the
+// Service does not exist or its selector names none, as before a Rollout's first
+// reconcile.
+func (c *Cluster) ServiceHash(namespace, name string) string {
+	object, found, err := c.services.informer.GetStore().GetByKey(namespace + "/" + name)
+	if err != nil || !found {
+		return ""
+	}
+	service, ok := object.(*corev1.Service)
+	if !ok {
+		return ""
+	}
+	return service.Spec.Selector[v1alpha1.DefaultRolloutUniqueLabelKey]
+}

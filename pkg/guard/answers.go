@@ -1,0 +1,55 @@
+package guard
+
+import "time"
+
+// Answers are what the plugin tells the controller about a decision. What each of them does to a reconcile is in the
+// package's documentation.
+type Answers struct {
+	// SetWeightErr is the error that SetWeight ends with after it has written the weight; "" means success. It stops the
+	// reconcile: nothing is scaled, and no status, deadline or abort is looked at until the next try.
+	SetWeightErr string
+	// VerifyErr is the error that VerifyWeight returns beside NotVerified; "" means none. With an error the reconcile
+	// goes on, without one it ends when all of the traffic was asked for.
+	VerifyErr string
+	// Verified is false while the canary is capped. When it is true the caller has still to compare the objects.
+	Verified bool
+}
+
+// Answer says what SetWeight and VerifyWeight answer for a decision. held is how long the canary has been capped without
+// a break. Once that reaches maxHold no answer stops a reconcile any more, so that deadline and abort can act; a maxHold
+// of 0 or less never stops one.
+func Answer(f Facts, d Decision, held, maxHold time.Duration) Answers {
+	reason := d.Message()
+	switch {
+	case !d.Capped():
+		return Answers{Verified: true}
+	case held >= maxHold:
+		return Answers{VerifyErr: reason}
+	case holds(f):
+		return Answers{SetWeightErr: reason + "; until then the stable ReplicaSet keeps its size"}
+	case d.Desired == d.Max:
+		// Without an error the controller would end the reconcile before it scales the canary, for ever where the
+		// canary is too small.
+		return Answers{VerifyErr: reason}
+	default:
+		return Answers{}
+	}
+}
+
+// holds says whether the reconcile has to be stopped to keep the stable's pods. With dynamicStableScale the controller
+// sizes the stable by the weight it asked for, whatever VerifyWeight says. There are three reasons not to stop it: the
+// canary has yet to be scaled up, the traffic is on its way back, for which the stable has to be scaled up, or the
+// stable is already as small as the weight asked for makes it.
+func holds(f Facts) bool {
+	v := see(f)
+	return f.DynamicStableScale && !f.Returning && v.canary.size >= v.need && v.stable.size > v.stableShare()
+}
+
+// stableShare is the size that the weight asked for leaves to a stable under dynamicStableScale.
+func (v view) stableShare() int64 {
+	share := v.shareOf(v.max - v.desired)
+	if share == 0 {
+		return 0
+	}
+	return max(share, min(v.minPods, v.replicas))
+}

@@ -1,0 +1,71 @@
+package object
+
+import (
+	"cmp"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Identity is which object it is, in which version, and nothing else: of the
+// metadata only name, namespace, uid, resourceVersion and generation are set.
+type Identity struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+}
+
+// IdentityOf reads the identity of u. The error names the first field that has the
+// wrong type; the fields before and after it are read all the same, so that even a
+// broken object can be found under its name. u may be nil.
+func IdentityOf(u *unstructured.Unstructured) (Identity, error) {
+	var id Identity
+	root := ContentOf(u)
+	if root.Absent() {
+		return id, root.Wrong("an object")
+	}
+	metadata := root.Field("metadata")
+	first := metadata.Object()
+	text := func(n Node) string {
+		value, err := n.Text()
+		first = cmp.Or(first, err)
+		return value
+	}
+	id.APIVersion, id.Kind = text(root.Field("apiVersion")), text(root.Field("kind"))
+	id.Name, id.Namespace = text(metadata.Field("name")), text(metadata.Field("namespace"))
+	id.UID = types.UID(text(metadata.Field("uid")))
+	id.ResourceVersion = text(metadata.Field("resourceVersion"))
+	generation, err := metadata.Field("generation").Integer()
+	id.Generation = generation
+	return id, cmp.Or(first, err)
+}
+
+// ContentOf is the root of u, absent if u is nil or empty.
+func ContentOf(u *unstructured.Unstructured) Node {
+	if u == nil {
+		return Node{}
+	}
+	return Root(u.Object)
+}
+
+// LastWrite is the time of the newest entry of metadata.managedFields that belongs
+// to fieldManager, zero if there is none. Times there have whole seconds and are
+// the API server's. Entries that cannot be read are passed over: they are written
+// by the API server for others, and nobody could repair them by hand.
+func LastWrite(u *unstructured.Unstructured, fieldManager string) time.Time {
+	var newest time.Time
+	if fieldManager == "" {
+		return newest
+	}
+	entries, _ := ContentOf(u).Field("metadata").Field("managedFields").Items()
+	for _, entry := range entries {
+		manager, _ := entry.Field("manager").Text()
+		text, _ := entry.Field("time").Text()
+		written, err := time.Parse(time.RFC3339, text)
+		if manager == fieldManager && err == nil && written.After(newest) {
+			newest = written
+		}
+	}
+	return newest
+}

@@ -1,0 +1,157 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/destinationrule"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/jsonpatch"
+)
+
+// UpdateHash points the two subsets at the pods of the two hashes, as soon as
+// that is safe. At host level the controller moves the Services' selectors
+// itself, and nothing is left to do.
+//
+// Success means that both labels are in place. An error that says what is waited
+// for makes the controller call again within milliseconds; guard.PlanMove bounds
+// how long that goes on.
+func (r *Router) UpdateHash(ctx context.Context, ro *v1alpha1.Rollout, canaryHash, stableHash string, additional []v1alpha1.WeightDestination) error {
+	if err := withoutExperiment(additional); err != nil {
+		return err
+	}
+	m, release, err := r.memories.take(ctx, ro, r.clock.Now())
+	if err != nil {
+		return err
+	}
+	defer release()
+	s, err := r.look(ro)
+	if err != nil {
+		return err
+	}
+	m.announced = hashes{canary: canaryHash, stable: stableHash}
+	if s.rule == nil {
+		return nil
+	}
+	return r.moveLabels(ctx, s, m, m.announced)
+}
+
+// moveLabels carries out one step of the way to the labels.
+func (r *Router) moveLabels(ctx context.Context, s *situation, m *memory, want hashes) error {
+	routed, err := r.routed(s)
+	if err != nil {
+		return err
+	}
+	if s.config.Guard.Mode != config.Enforce {
+		return r.writeLabels(ctx, s, want)
+	}
+	plan := guard.PlanMove(r.move(s, m, routed, want))
+	// A label that has to wait is left out; one that is right already costs nothing.
+	now := want
+	if plan.Canary != guard.MoveLabel && plan.Canary != guard.Nothing {
+		now.canary = ""
+	}
+	if plan.Stable != guard.MoveLabel && plan.Stable != guard.Nothing {
+		now.stable = ""
+	}
+	if err := r.writeLabels(ctx, s, now); err != nil {
+		return err
+	}
+	if plan.Canary == guard.LowerFirst {
+		if err := r.writeWeight(ctx, s, m, plan.Weight); err != nil {
+			return err
+		}
+	}
+	return errorOrNil(plan.Err)
+}
+
+// move gathers what the order of a hash change rests on.
+func (r *Router) move(s *situation, m *memory, routed, want hashes) guard.Move {
+	move := guard.Move{
+		Canary: guard.Label{From: routed.canary, To: want.canary, FromPods: s.pods(routed.canary), ToPods: s.pods(want.canary)},
+		Stable: guard.Label{From: routed.stable, To: want.stable, FromPods: s.pods(routed.stable), ToPods: s.pods(want.stable)},
+		Max:    s.facts.Max, Replicas: s.facts.Replicas, Intended: s.facts.Intended, Threshold: s.facts.Threshold,
+		Settle: s.config.Guard.Settle,
+	}
+	move.Canary.Weight, move.Stable.Weight = s.sideWeights()
+	move.Canary.Lowered, move.Canary.LoweredKnown = r.since(s, m.loweredAt)
+	move.Stable.Lowered, move.Stable.LoweredKnown = r.since(s, m.raisedAt)
+	return move
+}
+
+// sideWeights are the highest weights of the two sides, in parts of max. Where
+// the routes do not agree, or say nothing, each side may have everything.
+func (s *situation) sideWeights() (canary, stable int32) {
+	switch {
+	case !s.known:
+		return s.facts.Max, s.facts.Max
+	case !s.uniform:
+		return s.written, s.facts.Max
+	default:
+		return s.written, s.facts.Max - s.written
+	}
+}
+
+// since is how long ago a weight was written. A process that did not write it
+// itself asks the VirtualServices, whose managedFields keep the second of our
+// last write: so a wait survives a restart without anything stored for it. The
+// second is taken to its end, and a time that another clock has put into the
+// future is no time at all.
+func (r *Router) since(s *situation, at time.Time) (time.Duration, bool) {
+	now := r.clock.Now()
+	if !at.IsZero() {
+		return now.Sub(at), true
+	}
+	for _, vs := range s.services {
+		if vs.LastWrite.After(at) {
+			at = vs.LastWrite
+		}
+	}
+	elapsed := now.Sub(at)
+	if at.IsZero() || elapsed < -s.config.Guard.Settle {
+		return 0, false
+	}
+	return max(0, elapsed-time.Second), true
+}
+
+// writeLabels sets the labels that are not "", both in one patch.
+func (r *Router) writeLabels(ctx context.Context, s *situation, want hashes) error {
+	var changes []destinationrule.Change
+	rule := s.config.DestinationRule
+	_, changed, err := r.cluster.UpdateDestinationRule(ctx, rule.Namespace, rule.Name,
+		func(dr *destinationrule.DestinationRule) (patch jsonpatch.Patch, err error) {
+			patch, changes, err = dr.SetHashes(rule.CanarySubsetName, want.canary, rule.StableSubsetName, want.stable)
+			return patch, err
+		})
+	if changed {
+		r.reportLabels(s, changes)
+	}
+	return err
+}
+
+// reportLabels tells of a written DestinationRule.
+func (r *Router) reportLabels(s *situation, changes []destinationrule.Change) {
+	name := s.config.DestinationRule.Namespace + "/" + s.config.DestinationRule.Name
+	var what []string
+	for _, c := range changes {
+		what = append(what, c.String())
+	}
+	if len(what) == 0 {
+		what = []string{"the native router's annotation was removed"}
+	}
+	r.cluster.Event(s.ref, false, EventDestinationRuleUpdated, fmt.Sprintf("DestinationRule %s: %s", name, strings.Join(what, ", ")))
+	r.logFor(s).Info("DestinationRule updated", "destinationRule", name, "changes", what)
+}
+
+func errorOrNil(text string) error {
+	if text == "" {
+		return nil
+	}
+	return errors.New(text)
+}

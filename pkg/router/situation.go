@@ -1,0 +1,201 @@
+package router
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/destinationrule"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/hostname"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
+)
+
+// situation is all that one call looks at, read once at its beginning. It is
+// complete or there is none: an object that is missing or does not fit is an
+// error before anything is written.
+type situation struct {
+	subject
+	split    virtualservice.Split
+	services []*virtualservice.VirtualService // in the order of config.VirtualServices
+	rule     *destinationrule.DestinationRule // nil at host level
+	sets     []cluster.ReplicaSet
+
+	// written is the canary's part of max in the objects, of several routes the
+	// highest; known is false when a route has no weights yet, uniform when all
+	// routes agree.
+	written        int32
+	known, uniform bool
+}
+
+// look reads everything for one call of the controller.
+func (r *Router) look(ro *v1alpha1.Rollout) (*situation, error) {
+	subject, err := r.subjectOf(ro)
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.lookAt(subject)
+	if err != nil {
+		return nil, err
+	}
+	s.facts.Intended = guard.IntendedCanaryReplicas(ro, s.pods(s.status.canary), s.pods(s.status.stable))
+	return s, nil
+}
+
+// lookAt reads the objects and ReplicaSets. Its error joins all problems, so
+// that a user repairs them in one go.
+func (r *Router) lookAt(subject subject) (*situation, error) {
+	s := &situation{subject: subject}
+	if err := r.lookAtSides(s); err != nil {
+		return nil, err
+	}
+	if err := r.lookAtServices(s); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.sets, err = r.cluster.ReplicaSets(s.ref.UID); err != nil {
+		return nil, fmt.Errorf("ReplicaSets of Rollout %s/%s: %w", s.ref.Namespace, s.ref.Name, err)
+	}
+	return s, nil
+}
+
+// lookAtSides says which destinations are stable and canary: two Services, or
+// two subsets of the host that the DestinationRule is for.
+func (r *Router) lookAtSides(s *situation) error {
+	domain := r.options.ClusterDomain
+	s.split = virtualservice.Split{Max: s.facts.Max, ClusterDomain: domain}
+	want := s.config.DestinationRule
+	if want == nil {
+		s.split.Stable.Host = hostname.Canonical(s.config.StableService, s.ref.Namespace, domain)
+		s.split.Canary.Host = hostname.Canonical(s.config.CanaryService, s.ref.Namespace, domain)
+		return nil
+	}
+	rule, err := r.cluster.DestinationRule(want.Namespace, want.Name)
+	if err != nil {
+		return fmt.Errorf("DestinationRule %s/%s: %w", want.Namespace, want.Name, err)
+	}
+	if rule.Malformed != nil {
+		return fmt.Errorf("DestinationRule %s/%s: %w", want.Namespace, want.Name, rule.Malformed)
+	}
+	s.rule = rule
+	host := hostname.Canonical(rule.Host, rule.Namespace, domain)
+	s.split.Stable = virtualservice.Side{Host: host, Subset: want.StableSubsetName}
+	s.split.Canary = virtualservice.Side{Host: host, Subset: want.CanarySubsetName}
+	return nil
+}
+
+// lookAtServices reads the VirtualServices and what they give the canary now.
+func (r *Router) lookAtServices(s *situation) error {
+	var errs []error
+	s.known, s.uniform = true, true
+	for i, want := range s.config.VirtualServices {
+		vs, err := r.cluster.VirtualService(want.Namespace, want.Name)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("VirtualService %s/%s: %w", want.Namespace, want.Name, err))
+			continue
+		}
+		s.services = append(s.services, vs)
+		weight, known, uniform, err := s.readWeight(vs, i)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		s.uniform = s.uniform && uniform && (len(s.services) == 1 || weight == s.written)
+		s.known = s.known && known
+		s.written = max(s.written, weight)
+	}
+	return errors.Join(errs...)
+}
+
+func (s *situation) readWeight(vs *virtualservice.VirtualService, i int) (weight int32, known, uniform bool, err error) {
+	routes, err := vs.Select(s.selection(i), s.split)
+	if err != nil {
+		return 0, false, false, err
+	}
+	return vs.CanaryWeight(routes, s.split)
+}
+
+// selection says which routes of the i-th VirtualService are ours.
+func (s *situation) selection(i int) virtualservice.Selection {
+	want := s.config.VirtualServices[i]
+	selection := virtualservice.Selection{HTTP: want.Routes, AllMatching: want.AllMatchingRoutes, Managed: s.managed}
+	for _, tls := range want.TLSRoutes {
+		selection.TLS = append(selection.TLS, virtualservice.TLSRoute{Port: tls.Port, SNIHosts: tls.SNIHosts})
+	}
+	for _, tcp := range want.TCPRoutes {
+		selection.TCP = append(selection.TCP, virtualservice.TCPRoute{Port: tcp.Port})
+	}
+	return selection
+}
+
+// pods returns the pods behind a hash; a hash without a ReplicaSet has none.
+func (s *situation) pods(hash string) guard.Pods {
+	var pods guard.Pods
+	for _, set := range s.sets {
+		if hash != "" && set.Hash == hash {
+			pods.Available += set.Available
+			pods.Size += set.Size
+		}
+	}
+	return pods
+}
+
+// routed are the hashes that the routing names at this moment; "" where it
+// names none, as before the first deployment.
+func (r *Router) routed(s *situation) (hashes, error) {
+	if s.rule == nil {
+		return hashes{
+			canary: r.cluster.ServiceHash(s.ref.Namespace, s.config.CanaryService),
+			stable: r.cluster.ServiceHash(s.ref.Namespace, s.config.StableService),
+		}, nil
+	}
+	canary, err := s.rule.Hash(s.config.DestinationRule.CanarySubsetName)
+	if err != nil {
+		return hashes{}, err
+	}
+	stable, err := s.rule.Hash(s.config.DestinationRule.StableSubsetName)
+	return hashes{canary: canary, stable: stable}, err
+}
+
+// announced are the hashes that the controller last gave to UpdateHash, or, in
+// a new process, those of the Rollout's status.
+func (s *situation) announced(m *memory) hashes {
+	if m.announced != (hashes{}) {
+		return m.announced
+	}
+	return s.status
+}
+
+// judged are the hashes whose pods count. What the routing names counts, as that
+// is where requests go. Where the controller has announced another canary, the
+// one with fewer pods counts: at host level the controller moves the Service's
+// selector itself, in the same reconcile, and our view of it may be a moment
+// old. A weight fit for both cannot be wrong for either.
+func (s *situation) judged(routed, announced hashes) hashes {
+	h := hashes{canary: routed.canary, stable: routed.stable}
+	if h.stable == "" {
+		h.stable = announced.stable
+	}
+	if h.canary == "" || announced.canary != "" && s.pods(announced.canary).Available < s.pods(h.canary).Available {
+		h.canary = announced.canary
+	}
+	return h
+}
+
+// gather brings together what the guard decides on.
+func (s *situation) gather(h hashes, desired int32) guard.Facts {
+	f := s.subject.facts
+	f.Desired = desired
+	f.Canary, f.Stable = s.pods(h.canary), s.pods(h.stable)
+	f.SameHash = h.canary != "" && h.canary == h.stable
+	f.Written, f.WrittenKnown = s.written, s.known
+	if h.stable == "" {
+		// A side without a hash selects every pod of the app: those of a Deployment
+		// that is being taken over, or all of a first deployment. They are not the
+		// Rollout's to count, so the stable side is taken to be whole.
+		f.Stable = guard.Pods{Available: f.Replicas, Size: f.Replicas}
+	}
+	return f
+}

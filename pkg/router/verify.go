@@ -1,0 +1,61 @@
+package router
+
+import (
+	"context"
+
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+)
+
+// VerifyWeight says whether the objects hold what the controller asked for.
+//
+// False without an error stops a step, and at the full weight the whole
+// reconcile; false with an error lets scaling, deadline and abort go on. Which
+// of the two a held canary gets is the guard's table of answers.
+func (r *Router) VerifyWeight(ctx context.Context, ro *v1alpha1.Rollout, desired int32, additional []v1alpha1.WeightDestination) (bool, error) {
+	if err := withoutExperiment(additional); err != nil {
+		return false, err
+	}
+	m, release, err := r.memories.take(ctx, ro, r.clock.Now())
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	s, err := r.look(ro)
+	if err != nil {
+		return false, err
+	}
+	v, err := r.judge(s, m, desired)
+	if err != nil {
+		return false, err
+	}
+	if !v.answers.Verified {
+		return false, errorOrNil(v.answers.VerifyErr)
+	}
+	return s.holds(v.next) && r.labelled(s, m), nil
+}
+
+// holds reports whether every route gives the canary the weight, and the stable
+// the rest, to the letter: the patch that would bring it there is empty.
+func (s *situation) holds(weight int32) bool {
+	for i, vs := range s.services {
+		patch, _, err := s.patch(vs, i, weight)
+		if err != nil || len(patch) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// labelled reports whether the subsets name the hashes that the controller last
+// announced. A weight means little on a subset that selects other pods.
+func (r *Router) labelled(s *situation, m *memory) bool {
+	if s.rule == nil {
+		return true
+	}
+	routed, err := r.routed(s)
+	if err != nil {
+		return false
+	}
+	want := s.announced(m)
+	return (want.canary == "" || routed.canary == want.canary) && (want.stable == "" || routed.stable == want.stable)
+}

@@ -1,0 +1,183 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/jsonpatch"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
+)
+
+// SetWeight writes the canary's weight: desired (parts of maxTrafficWeight), or
+// what the guard allows of it.
+//
+// An error means that not all was written, or, with dynamicStableScale, that the
+// canary is held and the stable must not be scaled away; the controller is right
+// to call again in both cases.
+func (r *Router) SetWeight(ctx context.Context, ro *v1alpha1.Rollout, desired int32, additional []v1alpha1.WeightDestination) error {
+	if err := withoutExperiment(additional); err != nil {
+		return err
+	}
+	m, release, err := r.memories.take(ctx, ro, r.clock.Now())
+	if err != nil {
+		return err
+	}
+	defer release()
+	s, err := r.look(ro)
+	if err != nil {
+		return err
+	}
+	r.noteDesired(s, m, desired)
+	v, err := r.judge(s, m, desired)
+	if err != nil {
+		return err
+	}
+	if err := r.writeWeight(ctx, s, m, v.next); err != nil {
+		return err
+	}
+	r.reportCap(s, m, v)
+	return errorOrNil(v.answers.SetWeightErr)
+}
+
+// withoutExperiment refuses what this version cannot route. To write only the
+// canary's weight would send an experiment's share to the stable in silence.
+func withoutExperiment(additional []v1alpha1.WeightDestination) error {
+	if len(additional) == 0 {
+		return nil
+	}
+	var names []string
+	for _, d := range additional {
+		names = append(names, d.ServiceName)
+	}
+	return fmt.Errorf("weights for an experiment (%s) are not supported yet: remove `weight` from the experiment step's templates", strings.Join(names, ", "))
+}
+
+// noteDesired remembers what was asked for and warns, once per value, when it
+// makes no sense: the controller has been seen to ask for -140 and for 200
+// (argo-rollouts#3470, #4424).
+func (r *Router) noteDesired(s *situation, m *memory, desired int32) {
+	repeated := m.asked && m.desired == desired
+	m.asked, m.desired = true, desired
+	if !repeated && (desired < 0 || desired > s.facts.Max) {
+		r.logFor(s).Warn("desired weight is outside of its range and was clamped", "desired", desired, "max", s.facts.Max)
+	}
+}
+
+// verdict is what the guard makes of a situation.
+type verdict struct {
+	decision guard.Decision
+	// enforced is false in the modes Observe and Off: next is then what the
+	// controller asked for.
+	enforced bool
+	// observed is true unless the mode is Off: the decision is worth reporting.
+	observed bool
+	// next is the canary's weight to write now, in parts of max.
+	next    int32
+	answers guard.Answers
+}
+
+// judge decides. It also keeps the clock of a hold, which is why it is called by
+// SetWeight and VerifyWeight alike.
+func (r *Router) judge(s *situation, m *memory, desired int32) (verdict, error) {
+	routed, err := r.routed(s)
+	if err != nil {
+		return verdict{}, err
+	}
+	facts := s.gather(s.judged(routed, s.announced(m)), desired)
+	d := guard.Decide(facts)
+	if s.config.Guard.Mode != config.Enforce {
+		return verdict{
+			decision: d, observed: s.config.Guard.Mode == config.Observe, next: d.Desired,
+			answers: guard.Answers{Verified: true},
+		}, nil
+	}
+	held := m.hold(d, r.clock.Now())
+	return verdict{
+		decision: d, enforced: true, observed: true,
+		next:    guard.NextWeight(s.written, s.known && s.uniform, d, s.config.Guard.MinRaise),
+		answers: guard.Answer(facts, d, held, s.config.Guard.MaxHold),
+	}, nil
+}
+
+// writeWeight brings every VirtualService to the weight. All patches are
+// computed before the first is sent, so that an object that does not fit leaves
+// the others as they are.
+func (r *Router) writeWeight(ctx context.Context, s *situation, m *memory, weight int32) error {
+	if err := s.checkWeight(weight); err != nil {
+		return err
+	}
+	var written []string
+	for i := range s.config.VirtualServices {
+		name := fmt.Sprintf("VirtualService %s/%s", s.config.VirtualServices[i].Namespace, s.config.VirtualServices[i].Name)
+		changed, err := r.writeOne(ctx, s, i, weight)
+		if err != nil {
+			return partly(err, written, s.config.VirtualServices[i+1:])
+		}
+		if changed {
+			written = append(written, name)
+		}
+	}
+	if len(written) > 0 {
+		m.noteWrite(s, weight, r.clock.Now())
+	}
+	return nil
+}
+
+// checkWeight computes all patches and throws them away.
+func (s *situation) checkWeight(weight int32) error {
+	var errs []error
+	for i, vs := range s.services {
+		_, _, err := s.patch(vs, i, weight)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (s *situation) patch(vs *virtualservice.VirtualService, i int, weight int32) (jsonpatch.Patch, []virtualservice.Change, error) {
+	routes, err := vs.Select(s.selection(i), s.split)
+	if err != nil {
+		return nil, nil, err
+	}
+	return vs.SetCanaryWeight(routes, s.split, weight)
+}
+
+// writeOne writes one VirtualService and tells of it.
+func (r *Router) writeOne(ctx context.Context, s *situation, i int, weight int32) (bool, error) {
+	var changes []virtualservice.Change
+	want := s.config.VirtualServices[i]
+	_, changed, err := r.cluster.UpdateVirtualService(ctx, want.Namespace, want.Name,
+		func(vs *virtualservice.VirtualService) (patch jsonpatch.Patch, err error) {
+			patch, changes, err = s.patch(vs, i, weight)
+			return patch, err
+		})
+	if changed {
+		r.reportWeight(s, want.Namespace, want.Name, changes)
+	}
+	return changed, err
+}
+
+// partly says what a failed write leaves behind.
+func partly(err error, written []string, rest []config.VirtualService) error {
+	if len(written) == 0 && len(rest) == 0 {
+		return err
+	}
+	var notTried []string
+	for _, vs := range rest {
+		notTried = append(notTried, fmt.Sprintf("VirtualService %s/%s", vs.Namespace, vs.Name))
+	}
+	return fmt.Errorf("%w (already written: %s; not tried: %s; the next call writes what is missing)",
+		err, orNone(written), orNone(notTried))
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

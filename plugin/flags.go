@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/pflag"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/router"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/rpcedge"
+)
+
+// options are the operator's choices, from `args` in the ConfigMap.
+type options struct {
+	help, version bool
+	kubeconfig    string
+	namespace     string
+	qps           float32
+	burst         int
+	rpcTimeout    time.Duration
+	level         hclog.Level
+	router        router.Options
+}
+
+// newFlags returns the flags and the options that parsing fills.
+func newFlags() (*pflag.FlagSet, *options) {
+	o := &options{level: hclog.Info}
+	o.router.Config.ExecutablePath = os.Args[0]
+	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	f.SortFlags = false
+	// The caller prints: pflag would write to stdout, where the handshake goes.
+	f.Usage = func() {}
+	f.BoolVarP(&o.help, "help", "h", false, "show this text")
+	f.BoolVar(&o.version, "version", false, "show the version")
+	f.Var(levelValue{&o.level}, "log-level", "trace, debug, info, warn or error")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "path of a kubeconfig; empty: KUBECONFIG, else the Pod's service account")
+	f.StringVar(&o.namespace, "namespace", "", "watch this namespace only, for a controller installed with --namespaced; empty: all")
+	f.Float32Var(&o.qps, "kube-qps", 50, "requests per second to the API server")
+	f.IntVar(&o.burst, "kube-burst", 100, "requests to the API server that may come at once")
+	f.DurationVar(&o.rpcTimeout, "rpc-timeout", rpcedge.DefaultTimeout, "how long one call of the controller may take")
+	f.StringVar(&o.router.Config.PluginName, "plugin-name", "", "the name under which the plugin is registered; empty: from the path of the binary")
+	f.StringVar(&o.router.ClusterDomain, "cluster-domain", "cluster.local", "the cluster's DNS domain, to recognise full host names")
+	f.Var(namespacesValue{&o.router.Config.CrossNamespace}, "allow-cross-namespace", "namespaces whose VirtualServices and DestinationRules a Rollout of another namespace may name: a list (a,b) or *")
+	return f, o
+}
+
+// check refuses numbers that would make every call fail.
+func (o *options) check() error {
+	var errs []error
+	if o.qps <= 0 || o.burst <= 0 {
+		errs = append(errs, fmt.Errorf("--kube-qps %v and --kube-burst %d: both must be above 0", o.qps, o.burst))
+	}
+	if o.rpcTimeout < time.Second {
+		errs = append(errs, fmt.Errorf("--rpc-timeout %s: must be at least 1s", o.rpcTimeout))
+	}
+	return errors.Join(errs...)
+}
+
+// levelValue makes an hclog level a flag that refuses unknown words.
+type levelValue struct{ level *hclog.Level }
+
+func (v levelValue) String() string {
+	if v.level == nil {
+		return ""
+	}
+	return v.level.String()
+}
+
+func (v levelValue) Type() string { return "level" }
+
+func (v levelValue) Set(s string) error {
+	level := hclog.LevelFromString(s)
+	if level == hclog.NoLevel {
+		return fmt.Errorf("%q is none of trace, debug, info, warn, error", s)
+	}
+	*v.level = level
+	return nil
+}
+
+// namespacesValue makes --allow-cross-namespace a flag that refuses what is no
+// namespace.
+type namespacesValue struct{ allowed *config.CrossNamespace }
+
+func (v namespacesValue) String() string {
+	if v.allowed == nil {
+		return ""
+	}
+	return v.allowed.String()
+}
+
+func (v namespacesValue) Type() string { return "namespaces" }
+
+func (v namespacesValue) Set(s string) error {
+	allowed, err := config.ParseCrossNamespace(s)
+	if err != nil {
+		return err
+	}
+	*v.allowed = allowed
+	return nil
+}

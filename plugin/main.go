@@ -1,0 +1,107 @@
+// Command rollouts-plugin-trafficrouter-istio is the traffic router plugin of
+// Argo Rollouts for Istio. The Argo Rollouts controller starts it; this package
+// only wires the rooms of pkg together.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/hashicorp/go-hclog"
+	goplugin "github.com/hashicorp/go-plugin"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/argoproj/argo-rollouts/rollout/trafficrouting/plugin/rpc"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/router"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/rpcedge"
+)
+
+const name = "rollouts-plugin-trafficrouter-istio"
+
+// Exit codes: 0 asked and answered, 1 cannot serve, 2 wrong usage.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// handshake is what the controller and its traffic router plugins agree on.
+var handshake = goplugin.HandshakeConfig{
+	ProtocolVersion:  1,
+	MagicCookieKey:   "ARGO_ROLLOUTS_RPC_PLUGIN",
+	MagicCookieValue: "trafficrouter",
+}
+
+func main() { os.Exit(run(os.Args[1:], os.Getenv, os.Stdout, os.Stderr)) }
+
+// run returns the exit code. Once it serves, stdout belongs to the handshake.
+func run(args []string, env func(string) string, stdout, stderr io.Writer) int {
+	flags, o := newFlags()
+	err := flags.Parse(args)
+	if err == nil {
+		err = o.check()
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v\nRun it with --help for the list of flags.\n", name, err)
+		return exitUsage
+	}
+	switch {
+	case o.help:
+		fmt.Fprint(stdout, usage(flags))
+		return 0
+	case o.version:
+		fmt.Fprintln(stdout, versionLine())
+		return 0
+	case env(handshake.MagicCookieKey) != handshake.MagicCookieValue:
+		fmt.Fprint(stderr, byHand)
+		return exitUsage
+	}
+	log := newLogger(o.level, stderr)
+	if err := serve(o, log); err != nil {
+		log.Error("cannot serve", "error", err)
+		return exitFailed
+	}
+	return 0
+}
+
+// serve blocks until the controller ends the process.
+func serve(o *options, log hclog.Logger) error {
+	config, err := restConfig(o)
+	if err != nil {
+		return err
+	}
+	c, err := cluster.New(config, cluster.Options{Namespace: o.namespace}, log)
+	if err != nil {
+		return err
+	}
+	log.Info("started", "version", versionLine())
+	goplugin.Serve(&goplugin.ServeConfig{
+		HandshakeConfig: handshake,
+		Logger:          log,
+		Plugins: map[string]goplugin.Plugin{"RpcTrafficRouterPlugin": &rpc.RpcTrafficRouterPlugin{Impl: &rpcedge.Server{
+			Name:    name,
+			Ready:   c.Ready,
+			Router:  router.New(c, o.router, log),
+			Timeout: o.rpcTimeout,
+			Log:     log,
+		}}},
+	})
+	return nil
+}
+
+// restConfig finds the API server as kubectl does; in a Pod without a
+// kubeconfig that is the service account of the controller.
+func restConfig(o *options) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the API server (--kubeconfig, KUBECONFIG, or the Pod's service account): %w", err)
+	}
+	config.QPS, config.Burst = o.qps, o.burst
+	config.UserAgent = name + "/" + buildVersion()
+	return config, nil
+}
