@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -77,6 +78,9 @@ func serve(o *options, log hclog.Logger) error {
 	if err != nil {
 		return err
 	}
+	r := router.New(c, o.router, log)
+	c.OnPodsChanged(r.PodsChanged)
+	go r.Watch(context.Background())
 	log.Info("started", "version", versionLine())
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig: handshake,
@@ -84,7 +88,8 @@ func serve(o *options, log hclog.Logger) error {
 		Plugins: map[string]goplugin.Plugin{"RpcTrafficRouterPlugin": &rpc.RpcTrafficRouterPlugin{Impl: &rpcedge.Server{
 			Name:    name,
 			Ready:   c.Ready,
-			Router:  router.New(c, o.router, log),
+			Router:  r,
+			Called:  r.Called,
 			Timeout: o.rpcTimeout,
 			Log:     log,
 		}}},

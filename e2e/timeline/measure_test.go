@@ -148,6 +148,9 @@ func TestTheRevisionIsWhereTheRunLeads(t *testing.T) {
 	if got := nativeIncident().Revision(); got != oldHash {
 		t.Errorf("after a rollback: %q", got)
 	}
+	if got := healthy().status(func(r *Rollout) { r.PodHash = oldHash; r.Abort = true }).timeline(1).Revision(); got != oldHash {
+		t.Errorf("after an abort, when the routing names only the stable again: %q", got)
+	}
 	if got := newScript().hashes(oldHash, newHash).timeline(1).Revision(); got != oldHash {
 		t.Errorf("without a Rollout: %q", got)
 	}

@@ -74,7 +74,7 @@ func oddStory() Timeline {
 		at(1100).status(func(r *Rollout) {
 		r.Abort, r.Phase, r.Message = true, "Degraded", "RolloutAborted: metric \"errors\"\nassessed Failed due to failed (3) > failureLimit (2) and "+strings.Repeat("so on ", 40)
 	}).at(1200).add("web-"+oldHash, ReplicaSet{Hash: oldHash, Pods: Pods{Size: 3, Ready: 3, Available: 1}}).
-		at(1300).pods(oldHash, 0, 0).deleted().at(1400).weights(-5, 1005).at(1500).event("Long", strings.Repeat("x", 300))
+		at(1300).pods(oldHash, 0, 0).deleted().at(1350).pods(oldHash, 3, 0).at(1400).weights(-5, 1005).at(1500).event("Long", strings.Repeat("x", 300))
 	tl := s.timeline(2000)
 	tl.Gaps = []string{"virtualservices.networking.istio.io: the server had dropped the history"}
 	return tl

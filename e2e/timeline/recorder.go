@@ -267,13 +267,9 @@ func (r *Recorder) record(src source, obj *unstructured.Unstructured, e Entry) {
 	r.keep(objectKey{src.kind, e.Name}, e)
 }
 
-// keep adds an entry, unless that version came before by another way.
 func (r *Recorder) keep(key objectKey, e Entry) {
 	var before []metav1.ManagedFieldsEntry
 	if last, known := r.newest[key]; known {
-		if last.ResourceVersion >= e.ResourceVersion && !e.Deleted {
-			return
-		}
 		before = last.Object.GetManagedFields()
 	}
 	e.Manager = writer(before, e.Object.GetManagedFields())

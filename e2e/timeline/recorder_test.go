@@ -3,6 +3,7 @@ package timeline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -153,13 +154,13 @@ func TestAHostLevelRecorderFollowsServicesAndNoDestinationRule(t *testing.T) {
 func TestAWatchThatEndsGoesOnWhereItStopped(t *testing.T) {
 	s := settled(t)
 	r := recording(t, s, subsetSubject())
-	s.write("MODIFIED", weighted(10))
+	first := s.write("MODIFIED", weighted(10))
 	waitFor(t, r, "the first write", func(s State) bool { return s.CanaryWeight == 10 })
 	s.set(s.silent, "virtualservices", true)
 	s.write("MODIFIED", weighted(20))
 	s.write("MODIFIED", weighted(30))
-	s.set(s.silent, "virtualservices", false)
 	s.endWatches()
+	s.set(s.silent, "virtualservices", false)
 	s.write("MODIFIED", weighted(40))
 	tl := r.Stop()
 	var weights []int32
@@ -170,6 +171,11 @@ func TestAWatchThatEndsGoesOnWhereItStopped(t *testing.T) {
 	}
 	if diff := cmp.Diff([]int32{10, 20, 30, 40}, weights); diff != "" || len(tl.Gaps) > 0 {
 		t.Errorf("weights: %s gaps %q", diff, tl.Gaps)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if resumed := fmt.Sprintf("virtualservices from %d ", first); !slices.Contains(s.watches, resumed) {
+		t.Errorf("no watch of %sin %q", resumed, s.watches)
 	}
 }
 
@@ -182,15 +188,49 @@ func TestAForgottenHistoryIsToldAsAGap(t *testing.T) {
 	s.write("MODIFIED", weighted(20))
 	s.write("DELETED", replicaSetYAML)
 	s.compact()
-	s.set(s.silent, "virtualservices", false)
 	s.endWatches()
+	s.set(s.silent, "virtualservices", false)
 	st := waitFor(t, r, "the present after a new LIST", func(s State) bool { return s.CanaryWeight == 20 && len(s.Pods) == 0 })
 	tl := r.Stop()
 	if len(tl.Gaps) == 0 || !strings.Contains(strings.Join(tl.Gaps, "\n"), "virtualservices.networking.istio.io: the server had dropped the history") {
 		t.Errorf("gaps %q", tl.Gaps)
 	}
-	if st.Entry.Found {
-		t.Error("what a later LIST shows counts as found at the start")
+	if st.Entry.Found || !slices.Contains(story(tl), "VirtualService web") || !slices.Contains(story(tl), "ReplicaSet web-85c7d9f46 deleted") {
+		t.Errorf("what a later LIST shows is no change: %q", story(tl))
+	}
+}
+
+func TestWhatWasDeletedDoesNotVanishAgain(t *testing.T) {
+	s := settled(t)
+	r := recording(t, s, subsetSubject())
+	s.write("DELETED", replicaSetYAML)
+	waitFor(t, r, "the deletion", func(s State) bool { return len(s.Pods) == 0 })
+	s.set(s.silent, "replicasets", true)
+	s.write("ADDED", replaced(replicaSetYAML, "85c7d9f46", "abcdef777"))
+	s.compact()
+	s.endWatches()
+	s.set(s.silent, "replicasets", false)
+	waitFor(t, r, "the other ReplicaSet after a new LIST", func(s State) bool { return s.Pods["abcdef777"].Size == 20 })
+	if diff := cmp.Diff([]string{"ReplicaSet web-85c7d9f46 deleted", "ReplicaSet web-abcdef777"}, story(r.Stop())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheManagerOfAWriteIsKept(t *testing.T) {
+	s := settled(t)
+	kubectl := `{manager: kubectl, operation: Apply, time: "2026-03-01T12:00:05Z", fieldsType: FieldsV1, fieldsV1: {"f:spec": {}}}`
+	plugin := `{manager: plugin, operation: Update, time: "2026-03-01T12:00:0SZ", fieldsType: FieldsV1, fieldsV1: {"f:spec": {}}}`
+	by := func(second string) string {
+		managers := "managedFields: [" + replaced(plugin, "0SZ", second+"Z") + ", " + kubectl + "]"
+		return replaced(weighted(45), "namespace: shop", "namespace: shop, "+managers)
+	}
+	s.write("MODIFIED", by("03"))
+	r := recording(t, s, subsetSubject())
+	// Both managers wrote in second 5; the one that did it now is the plugin.
+	s.write("MODIFIED", by("05"))
+	m := r.Stop().Measure()
+	if diff := cmp.Diff(map[Kind]map[string]int{KindVirtualService: {"plugin": 1}}, m.Writes); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -160,7 +160,10 @@ func (s *apiServer) watch(w http.ResponseWriter, r *http.Request, resource strin
 	w.WriteHeader(http.StatusOK)
 	s.encodeBookmark(w, resource, from)
 	for {
-		gone, news, grown := s.since(resource, from)
+		hungUp, gone, news, grown := s.since(resource, from, hangUp)
+		if hungUp {
+			return
+		}
 		if gone {
 			fmt.Fprintf(w, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`+"\n")
 			return
@@ -186,16 +189,19 @@ func (s *apiServer) encodeBookmark(w http.ResponseWriter, resource string, from 
 	}})
 }
 
-func (s *apiServer) since(resource string, from int) (gone bool, news []change, grown chan struct{}) {
+func (s *apiServer) since(resource string, from int, hangUp chan struct{}) (hungUp, gone bool, news []change, grown chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if hangUp != s.hangUp {
+		return true, false, nil, nil
+	}
 	if from < s.compacted {
-		return true, nil, nil
+		return false, true, nil, nil
 	}
 	for _, c := range s.history {
 		if c.resource == resource && c.revision > from && !s.silent[resource] {
 			news = append(news, c)
 		}
 	}
-	return false, news, s.grown
+	return false, false, news, s.grown
 }

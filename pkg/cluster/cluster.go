@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -54,6 +56,8 @@ type Cluster struct {
 	services         *services
 	events           *events
 
+	podsChanged atomic.Pointer[func(types.UID)]
+
 	mu       sync.Mutex
 	started  bool
 	failed   error
@@ -83,12 +87,24 @@ func New(config *rest.Config, options Options, log hclog.Logger) (*Cluster, erro
 	if options.SyncWait == 0 {
 		options.SyncWait = 3 * time.Second
 	}
-	return &Cluster{
+	c := &Cluster{
 		options: options, log: log, discovery: discovery, dynamic: dyn, typed: typed,
-		replicaSets: newReplicaSets(typed, options.Namespace),
-		services:    newServices(typed, options.Namespace),
-		events:      newEvents(typed),
-	}, nil
+		services: newServices(typed, options.Namespace),
+		events:   newEvents(typed),
+	}
+	c.replicaSets = newReplicaSets(typed, options.Namespace, c.tellPodsChanged)
+	return c, nil
+}
+
+// OnPodsChanged names the function that is told, by the Rollout's UID, whenever
+// the number of available pods of one of its ReplicaSets has changed. It is
+// called from the watch, one call after the other, and must return at once.
+func (c *Cluster) OnPodsChanged(f func(rollout types.UID)) { c.podsChanged.Store(&f) }
+
+func (c *Cluster) tellPodsChanged(rollout types.UID) {
+	if f := c.podsChanged.Load(); f != nil {
+		(*f)(rollout)
+	}
 }
 
 // Ready starts the caches at the first call that reaches the API server and

@@ -29,13 +29,42 @@ type replicaSets struct{ watched }
 
 // newReplicaSets watches only ReplicaSets that carry a Rollout's hash, so those
 // of Deployments never reach the process.
-func newReplicaSets(client kubernetes.Interface, namespace string) *replicaSets {
+func newReplicaSets(client kubernetes.Interface, namespace string, changed func(types.UID)) *replicaSets {
 	informer := appsinformers.NewFilteredReplicaSetInformer(client, namespace, 0,
 		cache.Indexers{byRollout: rolloutOf},
 		func(o *metav1.ListOptions) { o.LabelSelector = v1alpha1.DefaultRolloutUniqueLabelKey })
 	// Set before the start, so it cannot fail.
 	_ = informer.SetTransform(stripReplicaSet)
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, after any) {
+			if availableOf(before) != availableOf(after) {
+				tellRollout(after, changed)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = gone.Obj
+			}
+			tellRollout(object, changed)
+		},
+	})
 	return &replicaSets{watched{name: "replicasets.apps", informer: informer}}
+}
+
+// tellRollout passes on whose ReplicaSet it is.
+func tellRollout(object any, changed func(types.UID)) {
+	owners, _ := rolloutOf(object) // never fails
+	for _, uid := range owners {
+		changed(types.UID(uid))
+	}
+}
+
+func availableOf(object any) int32 {
+	rs, ok := object.(*appsv1.ReplicaSet)
+	if !ok {
+		return -1
+	}
+	return rs.Status.AvailableReplicas
 }
 
 // stripReplicaSet keeps names, the hash, the owner and the counts.

@@ -133,6 +133,35 @@ func TestIntendedCanaryReplicas(t *testing.T) {
 			}),
 			want: 3,
 		},
+		"matchTrafficWeight wins over a count beside it": {
+			rollout: rollout(1, setWeight(50), setScale(v1alpha1.SetCanaryScale{MatchTrafficWeight: true, Replicas: ptr[int32](1)})),
+			want:    10,
+		},
+		"setCanaryScale is for traffic routing only": {
+			rollout: changed(rollout(1, setScale(one), setWeight(50)), func(ro *v1alpha1.Rollout) {
+				ro.Spec.Strategy.Canary.TrafficRouting = nil
+			}),
+			want: 10,
+		},
+		"recorded weights hold up no canary that goes forward": {
+			rollout: changed(rollout(0, setWeight(20)), func(ro *v1alpha1.Rollout) {
+				ro.Spec.Strategy.Canary.DynamicStableScale = true
+				ro.Status.Canary.Weights = &v1alpha1.TrafficWeights{Canary: v1alpha1.WeightDestination{Weight: 100}}
+			}),
+			want: 4,
+		},
+		"a recorded weight below 0 needs no pods": {
+			rollout: changed(rollout(0, setWeight(20)), func(ro *v1alpha1.Rollout) {
+				abortedDynamic(ro)
+				ro.Spec.Strategy.Canary.MinPodsPerReplicaSet = ptr[int32](3)
+				ro.Status.Canary.Weights = &v1alpha1.TrafficWeights{Canary: v1alpha1.WeightDestination{Weight: -100}}
+			}),
+			stable: pods(20, 20), want: 0,
+		},
+		"an abort with dynamicStableScale counts a canary that is larger than the stable's gap": {
+			rollout: changed(rollout(2, setWeight(20), setWeight(60), pause()), abortedDynamic),
+			canary:  pods(14, 14), stable: pods(20, 20), want: 12,
+		},
 		"an abort with dynamicStableScale goes back step by step": {
 			rollout: changed(rollout(2, setWeight(20), setWeight(60), pause()), abortedDynamic),
 			canary:  pods(14, 14), stable: pods(6, 6), want: 12,

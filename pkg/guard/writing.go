@@ -19,11 +19,10 @@ func DefaultMinRaise(maxWeight int32) int32 {
 // To let Message name what is really in the object, put the result into d.Weight first: it never turns a capped decision
 // into a free one or the other way round.
 func NextWeight(written int32, known bool, d Decision, minRaise int32) int32 {
-	rise := int64(d.Weight) - int64(written)
 	switch {
-	case !known, rise <= 0, written < 0:
+	case !known, written < 0, d.Weight <= written, d.Weight == d.Desired:
 		return d.Weight
-	case d.Weight == d.Desired, rise >= int64(minRaise):
+	case d.Weight-written >= minRaise:
 		return d.Weight
 	default:
 		return written

@@ -35,6 +35,7 @@ func (r *Router) UpdateHash(ctx context.Context, ro *v1alpha1.Rollout, canaryHas
 	if err != nil {
 		return err
 	}
+	m.subject = s.subject
 	m.announced = hashes{canary: canaryHash, stable: stableHash}
 	if s.rule == nil {
 		return nil

@@ -29,6 +29,9 @@ type memory struct {
 	// memories and is guarded by its mutex, all else by turn.
 	called time.Time
 
+	// subject is the Rollout as the controller last sent it.
+	subject subject
+
 	// announced are the hashes that UpdateHash was last given.
 	announced hashes
 
@@ -68,6 +71,14 @@ func (ms *memories) take(ctx context.Context, ro *v1alpha1.Rollout, now time.Tim
 		return nil, nil, fmt.Errorf("waiting for an earlier call for Rollout %s/%s: %w", ro.Namespace, ro.Name, err)
 	}
 	return m, func() { m.turn.Release(1) }, nil
+}
+
+// known returns the memory of a Rollout that the controller has asked about, nil
+// of one that it has not.
+func (ms *memories) known(uid types.UID) *memory {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return ms.of[uid]
 }
 
 func (ms *memories) find(uid types.UID, now time.Time) *memory {

@@ -40,13 +40,18 @@ type Router struct {
 	cluster  Cluster
 	options  Options
 	log      hclog.Logger
-	clock    clock.PassiveClock
+	clock    clock.WithTicker
 	memories memories
+	watch    *watch
 }
 
 // New returns a Router that has not been called yet.
 func New(c Cluster, options Options, log hclog.Logger) *Router {
-	return &Router{cluster: c, options: options, log: log, clock: clock.RealClock{}}
+	return newRouter(c, options, log, clock.RealClock{})
+}
+
+func newRouter(c Cluster, options Options, log hclog.Logger, clock clock.WithTicker) *Router {
+	return &Router{cluster: c, options: options, log: log, clock: clock, watch: newWatch(clock)}
 }
 
 // logFor names the Rollout in every line.

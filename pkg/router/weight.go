@@ -33,6 +33,7 @@ func (r *Router) SetWeight(ctx context.Context, ro *v1alpha1.Rollout, desired in
 	if err != nil {
 		return err
 	}
+	m.subject = s.subject
 	r.noteDesired(s, m, desired)
 	v, err := r.judge(s, m, desired)
 	if err != nil {

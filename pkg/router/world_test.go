@@ -35,7 +35,7 @@ import (
 // server are tested in the e2e module.
 type world struct {
 	t        *testing.T
-	clock    *clocktesting.FakePassiveClock
+	clock    *clocktesting.FakeClock
 	mu       sync.Mutex
 	version  int
 	objects  map[string]*unstructured.Unstructured // "Kind namespace/name"
@@ -51,7 +51,7 @@ type world struct {
 
 func newWorld(t *testing.T, objects ...string) *world {
 	w := &world{
-		t: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+		t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 		objects: map[string]*unstructured.Unstructured{}, sets: map[string]cluster.ReplicaSet{},
 		services: map[string]string{}, refuse: map[string]error{},
 	}
@@ -265,9 +265,7 @@ func (w *world) eventsSince() []string {
 
 // router returns a Router of this world, as a new process would have it.
 func (w *world) router() *Router {
-	r := New(w, Options{}, hclog.NewNullLogger())
-	r.clock = w.clock
-	return r
+	return newRouter(w, Options{}, hclog.NewNullLogger(), w.clock)
 }
 
 // pass lets time go by.

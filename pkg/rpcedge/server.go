@@ -38,6 +38,8 @@ type Server struct {
 	Ready func(context.Context) error
 	// Router does the work.
 	Router Router
+	// Called is told of every call, whatever it is for; nil is told nothing.
+	Called func()
 	// Timeout bounds each call; 0 means DefaultTimeout.
 	Timeout time.Duration
 	// Log gets calls that failed and panics.
@@ -57,7 +59,16 @@ func (s *Server) InitPlugin() types.RpcError {
 }
 
 // Type names the router in the controller's log.
-func (s *Server) Type() string { return s.Name }
+func (s *Server) Type() string {
+	s.called()
+	return s.Name
+}
+
+func (s *Server) called() {
+	if s.Called != nil {
+		s.Called()
+	}
+}
 
 // UpdateHash points the two sides at the pods of the two hashes.
 func (s *Server) UpdateHash(ro *v1alpha1.Rollout, canaryHash, stableHash string, additional []v1alpha1.WeightDestination) types.RpcError {
@@ -111,6 +122,7 @@ func (s *Server) RemoveManagedRoutes(ro *v1alpha1.Rollout) types.RpcError {
 
 // call runs one RPC: ready first, then the work, both within one deadline.
 func (s *Server) call(name string, ro *v1alpha1.Rollout, work func(context.Context) error) error {
+	s.called()
 	log := s.Log.With("rpc", name, "namespace", ro.Namespace, "rollout", ro.Name)
 	err := s.guarded(name, log, func(ctx context.Context) error {
 		if err := s.Ready(ctx); err != nil {

@@ -199,3 +199,14 @@ func TestCallsThatSucceedLogNothing(t *testing.T) {
 		t.Errorf("logged:\n%s", out)
 	}
 }
+
+func TestEveryCallIsNotedEvenThoseThatNameNoRollout(t *testing.T) {
+	s, _ := newServer(script{do: func(context.Context, string) error { return nil }})
+	calls := 0
+	s.Called = func() { calls++ }
+	every(s)
+	s.Type()
+	if calls != 7 {
+		t.Errorf("%d of 7 calls were noted", calls)
+	}
+}

@@ -230,7 +230,7 @@ func TestLastWrite(t *testing.T) {
 		"no managed fields":                   {nil, "us", time.Time{}},
 		"no manager to look for":              {[]any{entry("", "2024-05-01T12:00:00Z")}, "", time.Time{}},
 		"entries that cannot be read are passed over": {
-			[]any{nil, "x", entry(int64(1), true), entry("us", "yesterday"), entry("us", "2024-05-01T12:00:00Z")}, "us", noon},
+			[]any{nil, "x", entry(int64(1), true), entry("us", "yesterday"), entry("us", "2024-05-01T12:00:00Z"), entry("us", "tomorrow")}, "us", noon},
 		"managed fields of the wrong type": {"x", "us", time.Time{}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
