@@ -119,14 +119,16 @@ func awaitHealthy(ctx context.Context, t *testing.T, c *Controller, namespace st
 	}
 }
 
-// canaryWeights follows the weight of the second destination of the VirtualService.
-func canaryWeights(ctx context.Context, t *testing.T, namespace string) (stop func() []int64) {
+// canaryWeights follows the weight of the second destination of the
+// VirtualService until it is back at 0. Each of its values is sent once.
+func canaryWeights(ctx context.Context, t *testing.T, namespace string) <-chan []int64 {
 	t.Helper()
 	watch, err := shared.Dynamic.Resource(virtualServiceResource).Namespace(namespace).Watch(ctx, metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	result := make(chan []int64)
+	t.Cleanup(watch.Stop)
+	result := make(chan []int64, 1)
 	go func() {
 		var weights []int64
 		for event := range watch.ResultChan() {
@@ -134,11 +136,13 @@ func canaryWeights(ctx context.Context, t *testing.T, namespace string) (stop fu
 			http, _, _ := unstructured.NestedSlice(vs.Object, "spec", "http")
 			route, _, _ := unstructured.NestedSlice(http[0].(map[string]any), "route")
 			weight, _, _ := unstructured.NestedInt64(route[1].(map[string]any), "weight")
-			weights = append(weights, weight)
+			if weights = slices.Compact(append(weights, weight)); len(weights) > 1 && weight == 0 {
+				break
+			}
 		}
-		result <- slices.Compact(weights)
+		result <- weights
 	}()
-	return func() []int64 { watch.Stop(); return <-result }
+	return result
 }
 
 func TestANativeHostLevelCanaryFinishesOnEveryRelease(t *testing.T) {
@@ -152,31 +156,31 @@ func TestANativeHostLevelCanaryFinishesOnEveryRelease(t *testing.T) {
 			if _, err := shared.Apply(ctx, namespace, []byte(virtualService)); err != nil {
 				t.Fatal(err)
 			}
-			stop := canaryWeights(ctx, t, namespace)
+			weights := canaryWeights(ctx, t, namespace)
 			applyApplication(ctx, t, c, namespace, "app:1", nativeRouting)
 			applyApplication(ctx, t, c, namespace, "app:2", nativeRouting)
-			if got, want := stop(), []int64{0, 50, 100, 0}; !slices.Equal(got, want) {
+			if got, want := <-weights, []int64{0, 50, 100, 0}; !slices.Equal(got, want) {
 				t.Errorf("canary weights %v, want %v", got, want)
 			}
 		})
 	}
 }
 
-// stub builds the traffic router in testdata.
-func stub(t *testing.T) string {
+// stub are options for a controller whose plugin is this test binary.
+func stub(t *testing.T, id string) ControllerOptions {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "stub")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./testdata/plugin").CombinedOutput(); err != nil {
-		t.Fatalf("build the stub: %v\n%s", err, out)
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return path
+	return ControllerOptions{InstanceID: id, PluginPath: path, PluginName: "test/stub", Env: []string{stubVariable + "=1"}}
 }
 
 func TestAPluginIsStartedFoundKilledAndStartedAgain(t *testing.T) {
 	t.Parallel()
 	ctx := within(t, 2*time.Minute)
 	namespace := scenario(t, ctx)
-	c := startController(ctx, t, ControllerOptions{InstanceID: "stub", PluginPath: stub(t), PluginName: "test/stub"})
+	c := startController(ctx, t, stub(t, "stub"))
 	if pid, err := c.PluginPID(); err == nil {
 		t.Errorf("plugin runs as %d before any Rollout", pid)
 	}
@@ -218,9 +222,9 @@ func TestAnOutageForThePluginAloneIsSeenByItAndNotByTheController(t *testing.T) 
 		t.Fatal(err)
 	}
 	proxy.Cut()
-	c := startController(ctx, t, ControllerOptions{
-		InstanceID: "outage", PluginPath: stub(t), PluginName: "test/stub", PluginThrough: proxy,
-	})
+	options := stub(t, "outage")
+	options.PluginThrough = proxy
+	c := startController(ctx, t, options)
 	manifest := fmt.Appendf(nil, application, "outage", "app:1", stubRouting)
 	if _, err := shared.Apply(ctx, namespace, manifest); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,10 @@ import (
 var shared *Lab
 
 func TestMain(m *testing.M) {
+	if os.Getenv(stubVariable) != "" {
+		playStub(os.Args[1:])
+		return
+	}
 	if dir := os.Getenv(victimVariable); dir != "" {
 		os.Exit(playVictim(dir))
 	}

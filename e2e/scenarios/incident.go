@@ -7,7 +7,6 @@ import (
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
-	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/lab"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/timeline"
 )
 
@@ -28,6 +27,9 @@ type Incident struct {
 	Wait  time.Duration
 	// Edit changes the Rollout before it is applied.
 	Edit func(*v1alpha1.Rollout)
+	// Before is called when everything is ready for the rollback, which begins
+	// when it returns; nil begins at once.
+	Before func(ctx context.Context) error
 	// During plays on while only Ready pods are there; nil just waits for Wait.
 	// It gets the hash of the revision that is being rolled back to.
 	During func(ctx context.Context, s *Scene, hash string) error
@@ -59,6 +61,11 @@ func (i Incident) Play(ctx context.Context, s *Scene) error {
 	}
 	if err := s.Gate.Limit(HashSelector(old), i.Ready); err != nil {
 		return err
+	}
+	if i.Before != nil {
+		if err := i.Before(ctx); err != nil {
+			return err
+		}
 	}
 	if err := s.Deploy(ctx, Rollback, 1); err != nil {
 		return err
@@ -118,15 +125,4 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	}
-}
-
-// Run opens a scene, plays the incident and closes the scene. The timeline is
-// returned even when the play failed.
-func (i Incident) Run(ctx context.Context, l *lab.Lab, c *lab.Controller, router Router) (timeline.Timeline, error) {
-	s, err := Open(ctx, l, c, i.Workload(router))
-	if err != nil {
-		return timeline.Timeline{}, err
-	}
-	err = i.Play(ctx, s)
-	return s.Close(context.WithoutCancel(ctx)), err
 }

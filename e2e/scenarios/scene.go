@@ -69,6 +69,23 @@ func (s *Scene) Close(ctx context.Context) timeline.Timeline {
 	return t
 }
 
+// Play opens a scene, runs a script in it and closes it. What was recorded is
+// returned even when the script failed: it tells why.
+func Play(ctx context.Context, l *lab.Lab, c *lab.Controller, w Workload, script func(context.Context, *Scene) error) (timeline.Timeline, error) {
+	s, err := Open(ctx, l, c, w)
+	if err != nil {
+		return timeline.Timeline{}, err
+	}
+	err = script(ctx, s)
+	return s.Close(context.WithoutCancel(ctx)), err
+}
+
+// Now is the state of the world at this moment.
+func (s *Scene) Now() timeline.State {
+	states := s.recorder.Timeline().States()
+	return states[len(states)-1]
+}
+
 // Mark names this moment in the recording.
 func (s *Scene) Mark(mark string) { s.recorder.Mark(mark) }
 

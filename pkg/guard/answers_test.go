@@ -99,6 +99,10 @@ func TestAnswer(t *testing.T) {
 			change: []func(*guard.Facts){dynamic, func(f *guard.Facts) { f.Stable, f.MinPods = pods(60, 8), 8 }},
 			want:   guard.Answers{SetWeightErr: held + keep},
 		},
+		"dynamicStableScale with minPodsPerReplicaSet above the replicas: it counts as the replicas": {
+			change: []func(*guard.Facts){dynamic, at70, func(f *guard.Facts) { f.Stable, f.MinPods = pods(60, 21), 50 }},
+			want:   guard.Answers{SetWeightErr: heldAt70 + keep},
+		},
 		"without pods on either side the reason is given too": {
 			change: []func(*guard.Facts){func(f *guard.Facts) { f.Canary.Available, f.Stable = 0, pods(0, 20) }},
 			want:   guard.Answers{VerifyErr: "canary left at 0 of 100: neither canary nor stable has an available replica"},

@@ -74,9 +74,9 @@
 //	canary  new hash cannot take the weight, stable side has pods     LowerFirst
 //	canary  … and neither has the stable, but the old hash            WaitPods
 //	canary  … and nobody has pods                                     MoveLabel
-//	stable  old hash has no pods                                      MoveLabel
 //	stable  no weight, new hash is the canary's: a promotion          MoveLabel
 //	stable  new hash has fewer pods than needed and than the old one  WaitPods
+//	stable  … or fewer than needed, but no fewer than the old one     MoveLabel
 //	stable  subset names no hash, new one has fewer than needed       WaitPods
 //	either  weight fits, but was lowered less than settle ago         WaitSettle
 //	either  otherwise                                                 MoveLabel

@@ -162,6 +162,17 @@ func TestIntendedCanaryReplicas(t *testing.T) {
 			rollout: changed(rollout(2, setWeight(20), setWeight(60), pause()), abortedDynamic),
 			canary:  pods(14, 14), stable: pods(20, 20), want: 12,
 		},
+		"an abort with dynamicStableScale counts what a small stable leaves to a sick canary": {
+			rollout: changed(rollout(2, setWeight(20), setWeight(60), pause()), abortedDynamic),
+			canary:  pods(2, 12), stable: pods(8, 8), want: 4,
+		},
+		"minPodsPerReplicaSet is for traffic routing only": {
+			rollout: changed(rollout(0, setWeight(5)), func(ro *v1alpha1.Rollout) {
+				ro.Spec.Strategy.Canary.MinPodsPerReplicaSet = ptr[int32](3)
+				ro.Spec.Strategy.Canary.TrafficRouting = nil
+			}),
+			want: 1,
+		},
 		"an abort with dynamicStableScale goes back step by step": {
 			rollout: changed(rollout(2, setWeight(20), setWeight(60), pause()), abortedDynamic),
 			canary:  pods(14, 14), stable: pods(6, 6), want: 12,

@@ -111,35 +111,52 @@ func (m *mesh) follow(p guard.Plan, canary, stable string) {
 	}
 }
 
+// leastMeshes is how many meshes are tried. The states in which an order matters are rare among all that can be drawn.
+const leastMeshes = 5000
+
 // Whatever the pods, the labels and the last writes were, the plans lead to the labels asked for without leaving anyone
 // without pods, and within two settles: one for the stable's label, one for the canary's.
 func TestPlansReachTheirEndWithoutHarm(t *testing.T) {
-	const pace = settle / 10
-	rapid.Check(t, func(t *rapid.T) {
-		m := anyMesh(t)
-		canary := rapid.SampledFrom([]string{"h1", "h2", "h3", ""}).Draw(t, "new canary")
-		stable := rapid.SampledFrom([]string{"h1", "h2", "h3", ""}).Draw(t, "new stable")
-		intended := rapid.SampledFrom([]int32{0, 1, 2, 10, 20}).Draw(t, "intended")
-		start := m.now
-		for {
-			p := guard.PlanMove(guard.Move{
-				Canary: m.label(m.canary, canary, m.ofCanary), Stable: m.label(m.stable, stable, m.ofStable),
-				Max: m.max, Replicas: 20, Intended: intended, Settle: settle,
-			})
-			m.follow(p, canary, stable)
-			inPlace := (canary == "" || canary == m.canary) && (stable == "" || stable == m.stable)
-			if (p.Err == "") != inPlace {
-				t.Fatalf("answer %q with the labels %q and %q", p.Err, m.canary, m.stable)
-			}
-			if inPlace || p.Canary == guard.WaitPods || p.Stable == guard.WaitPods && p.Canary <= guard.MoveLabel {
-				return
-			}
-			if m.now-start > 2*settle+2*pace {
-				t.Fatalf("still %q after %s", p.Err, m.now-start)
-			}
-			m.now += pace
+	ends := map[string]int{}
+	for tried := 0; tried < leastMeshes && !t.Failed(); {
+		rapid.Check(t, func(t *rapid.T) {
+			tried++
+			ends[anyMesh(t).changeHashes()]++
+		})
+	}
+	for _, end := range []string{"at once", "after waiting", "without pods"} {
+		if ends[end] == 0 {
+			t.Errorf("no mesh ended %s: %v", end, ends)
 		}
-	})
+	}
+}
+
+// changeHashes asks for new labels until they are in place, and says how it ended.
+func (m *mesh) changeHashes() string {
+	const pace = settle / 10
+	canary := rapid.SampledFrom([]string{"h1", "h2", "h3", ""}).Draw(m.t, "new canary")
+	stable := rapid.SampledFrom([]string{"h1", "h2", "h3", ""}).Draw(m.t, "new stable")
+	intended := rapid.SampledFrom([]int32{0, 1, 2, 10, 20}).Draw(m.t, "intended")
+	for start := m.now; m.now-start <= 2*settle+2*pace; m.now += pace {
+		p := guard.PlanMove(guard.Move{
+			Canary: m.label(m.canary, canary, m.ofCanary), Stable: m.label(m.stable, stable, m.ofStable),
+			Max: m.max, Replicas: 20, Intended: intended, Settle: settle,
+		})
+		m.follow(p, canary, stable)
+		inPlace := (canary == "" || canary == m.canary) && (stable == "" || stable == m.stable)
+		switch {
+		case (p.Err == "") != inPlace:
+			m.t.Fatalf("answer %q with the labels %q and %q", p.Err, m.canary, m.stable)
+		case inPlace && m.now == start:
+			return "at once"
+		case inPlace:
+			return "after waiting"
+		case p.Canary == guard.WaitPods, p.Stable == guard.WaitPods && p.Canary <= guard.MoveLabel:
+			return "without pods"
+		}
+	}
+	m.t.Fatalf("the labels are still %q and %q", m.canary, m.stable)
+	return ""
 }
 
 // FuzzPlanMove looks for a panic, and for an answer that leaves an old label in place with success.

@@ -141,13 +141,11 @@ func (m Move) planStable() MoveStep {
 	switch {
 	case !l.moves():
 		return Nothing
-	case !l.serving():
-		return MoveLabel // Whatever the new hash has, it is no less.
 	case l.Weight <= 0 && joins && l.ready():
 		return MoveLabel // The new hash has the traffic already; a late proxy can only add what it has elsewhere.
-	case l.Weight <= 0 || l.ready() && m.stableTakes(joins):
+	case l.Weight <= 0 || m.stableTakes(joins):
 		return m.settled(l, m.fullStable())
-	case l.From != "" && l.ToPods.Available >= l.FromPods.Available:
+	case l.From != "" && max(0, l.ToPods.Available) >= l.FromPods.Available:
 		return MoveLabel // Too few, but no fewer than now: a sick stable does not block the way (argo-rollouts#4839).
 	default:
 		return WaitPods
@@ -209,18 +207,17 @@ func (m Move) canaryTakes(weight int32, stable side) bool {
 
 // canaryFits is a weight that the new canary hash takes without doubt, for one that does not take the present weight: by
 // spec.replicas or by equal load. The intended count is left out. It may be less than the weight at hand needs, and would
-// be measured anew against each lower weight, so that it would come down in many writes rather than in one.
+// be measured anew against each lower weight, so that it would come down in many writes rather than in one. The result is
+// below the present weight, which would have fitted otherwise.
 func (m Move) canaryFits(stable side) int32 {
 	v := m.view()
 	available := nonNegative(m.Canary.ToPods.Available)
 	if available == 0 {
 		return 0
 	}
-	fits := v.max * available / (available + nonNegative(stable.pods.Available))
-	if v.replicas > 0 {
-		fits = max(fits, v.max*available/v.replicas)
-	}
-	return saturate(min(fits, clamp(m.Canary.Weight, v.max)))
+	bySize := v.max * available / max(1, v.replicas)
+	byLoad := v.max * available / (available + nonNegative(stable.pods.Available))
+	return saturate(max(bySize, byLoad))
 }
 
 // settled moves a label whose weight fits, unless proxies may still know a higher one. It does not wait where waiting

@@ -226,7 +226,26 @@ func TestPlanMove(t *testing.T) {
 			},
 		},
 
+		"promotion to a hash that lost all its pods a moment ago waits for late proxies": {
+			canary: stays("h2", 0, 100), stable: lowered(goes("s1", 20, "h2", 0, 0), 300*time.Millisecond),
+			want: guard.Plan{
+				Stable: guard.WaitSettle, Remaining: 700 * time.Millisecond,
+				Err: "stable subset still names s1, not h2: the lower weight has another 700ms to reach the proxies",
+			},
+		},
+		"a stable label that moves to few pods beside the canary waits for late proxies": {
+			canary: stays("c3", 20, 100), stable: lowered(goes("s1", 20, "h2", 2, 0), 300*time.Millisecond),
+			want: guard.Plan{
+				Stable: guard.WaitSettle, Remaining: 700 * time.Millisecond,
+				Err: "stable subset still names s1, not h2: the lower weight has another 700ms to reach the proxies",
+			},
+		},
+
 		// Back to the stable
+		"joining a stable that is small moves the same traffic as lowering the weight would": {
+			canary: goes("c2", 10, "s1", 5, 50), stable: stays("s1", 5, 50),
+			want: guard.Plan{Canary: guard.MoveLabel},
+		},
 		"dynamic rollback at its end: the canary label joins the stable under weight": {
 			canary: goes("c2", 1, "s1", 20, 5), stable: stays("s1", 20, 95),
 			want: guard.Plan{Canary: guard.MoveLabel},
@@ -304,6 +323,18 @@ func TestPlanMove(t *testing.T) {
 				Stable: guard.WaitPods,
 				Err:    "stable subset still names h1, not h2: waiting for replicas of h2, 0 of 20 available",
 			},
+		},
+		"spec.replicas 0 and a stable that was not counted leave nothing to divide by": {
+			canary: goes("c2", 6, "c3", 0, 30), stable: stays("", 0, 70),
+			change: func(m *guard.Move) { m.Replicas, m.Intended = 0, 0 },
+			want: guard.Plan{
+				Canary: guard.LowerFirst, Weight: 0,
+				Err: "canary subset still names c2, not c3: its weight of 30 has to go down to 0 first, as only 0 replicas of c3 are available",
+			},
+		},
+		"negative counts of a stable are read as none": {
+			canary: stays("h2", 0, 30), stable: goes("s1", -2, "h2", -3, 70),
+			want: guard.Plan{Stable: guard.MoveLabel},
 		},
 		"negative counts are read as none": {
 			canary: goes("c2", -3, "c3", -4, 30), stable: stays("s1", 20, 70),

@@ -52,6 +52,8 @@ type memory struct {
 
 	// reported is the reason of the last Event about a cap, "" when none is on.
 	reported guard.Reason
+	// pinned is the pin of the last Event about one, nil when none is on.
+	pinned *int32
 	// settled says that reported is known: a new process does not know what its
 	// predecessor reported until it has looked once.
 	settled bool

@@ -18,6 +18,10 @@ const (
 	EventCanaryWeightCapped = "CanaryWeightCapped"
 	// EventCanaryWeightReleased: the canary gets what the controller asks for again.
 	EventCanaryWeightReleased = "CanaryWeightReleased"
+	// EventCanaryWeightPinned: an operator's annotation holds the weight down.
+	EventCanaryWeightPinned = "CanaryWeightPinned"
+	// EventCanaryWeightUnpinned: it does not any more.
+	EventCanaryWeightUnpinned = "CanaryWeightUnpinned"
 )
 
 // reportWeight tells of one written VirtualService.
@@ -69,4 +73,18 @@ func (r *Router) tellCap(s *situation, v verdict, released bool) {
 	}
 	r.cluster.Event(s.ref, true, EventCanaryWeightCapped, message)
 	log.Info("canary weight capped", "why", v.decision.Message())
+}
+
+// reportPin tells when an operator's brake begins to hold, changes, or ends.
+func (r *Router) reportPin(s *situation, m *memory, v verdict) {
+	before := m.pinned
+	m.pinned = v.pin
+	switch {
+	case v.pin != nil && (before == nil || *before != *v.pin):
+		r.cluster.Event(s.ref, true, EventCanaryWeightPinned, pinMessage(v.decision.Desired, *v.pin))
+		r.logFor(s).Info("canary weight pinned", "pin", *v.pin, "desired", v.decision.Desired)
+	case v.pin == nil && before != nil:
+		r.cluster.Event(s.ref, false, EventCanaryWeightUnpinned, fmt.Sprintf("canary no longer pinned at %d: %s", *before, v.decision.Message()))
+		r.logFor(s).Info("canary weight no longer pinned", "pin", *before)
+	}
 }

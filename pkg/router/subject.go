@@ -20,6 +20,8 @@ type subject struct {
 	// facts are those that the Rollout tells; the intended count is filled in
 	// once its ReplicaSets are known.
 	facts guard.Facts
+	// pin is an operator's brake, in parts of max; nil when there is none.
+	pin *int32
 	// status are the hashes of the Rollout's status.
 	status hashes
 }
@@ -41,6 +43,9 @@ func (r *Router) subjectOf(ro *v1alpha1.Rollout) (subject, error) {
 		config: cfg,
 		facts:  guard.RolloutFacts(ro),
 		status: hashes{canary: ro.Status.CurrentPodHash, stable: ro.Status.StableRS},
+	}
+	if s.pin, err = pinOf(ro, s.facts.Max); err != nil {
+		return subject{}, err
 	}
 	for _, route := range ro.Spec.Strategy.Canary.TrafficRouting.ManagedRoutes {
 		s.managed = append(s.managed, route.Name)

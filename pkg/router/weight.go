@@ -43,6 +43,7 @@ func (r *Router) SetWeight(ctx context.Context, ro *v1alpha1.Rollout, desired in
 		return err
 	}
 	r.reportCap(s, m, v)
+	r.reportPin(s, m, v)
 	return errorOrNil(v.answers.SetWeightErr)
 }
 
@@ -81,6 +82,8 @@ type verdict struct {
 	// next is the canary's weight to write now, in parts of max.
 	next    int32
 	answers guard.Answers
+	// pin is the brake that holds the weight down, nil when none does.
+	pin *int32
 }
 
 // judge decides. It also keeps the clock of a hold, which is why it is called by
@@ -96,14 +99,14 @@ func (r *Router) judge(s *situation, m *memory, desired int32) (verdict, error) 
 		return verdict{
 			decision: d, observed: s.config.Guard.Mode == config.Observe, next: d.Desired,
 			answers: guard.Answers{Verified: true},
-		}, nil
+		}.pinned(s.pin), nil
 	}
 	held := m.hold(d, r.clock.Now())
 	return verdict{
 		decision: d, enforced: true, observed: true,
 		next:    guard.NextWeight(s.written, s.known && s.uniform, d, s.config.Guard.MinRaise),
 		answers: guard.Answer(facts, d, held, s.config.Guard.MaxHold),
-	}, nil
+	}.pinned(s.pin), nil
 }
 
 // writeWeight brings every VirtualService to the weight. All patches are

@@ -1,7 +1,4 @@
-// A traffic router that routes nothing, for tests of the lab: each SetWeight
-// reads a ConfigMap named "asked" with the configuration it was given, and
-// fails when it cannot.
-package main
+package lab
 
 import (
 	"context"
@@ -17,7 +14,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// router answers yes to everything but SetWeight.
+// stubVariable makes the test binary a plugin.
+const stubVariable = "LAB_TEST_STUB"
+
+// router is a traffic router that routes nothing: each SetWeight reads a
+// ConfigMap named "asked" with the configuration it was given, and fails when
+// it cannot.
 type router struct{ kubeconfig string }
 
 func (router) InitPlugin() types.RpcError { return types.RpcError{} }
@@ -65,10 +67,12 @@ func (router) VerifyWeight(*v1alpha1.Rollout, int32, []v1alpha1.WeightDestinatio
 
 func (router) RemoveManagedRoutes(*v1alpha1.Rollout) types.RpcError { return types.RpcError{} }
 
-func main() {
+// playStub serves the router until the controller ends it.
+func playStub(args []string) {
 	r := router{}
-	flag.StringVar(&r.kubeconfig, "kubeconfig", "", "path of a kubeconfig; else KUBECONFIG")
-	flag.Parse()
+	flags := flag.NewFlagSet("stub", flag.ExitOnError)
+	flags.StringVar(&r.kubeconfig, "kubeconfig", "", "path of a kubeconfig; else KUBECONFIG")
+	_ = flags.Parse(args) // exits on error
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig: goplugin.HandshakeConfig{ProtocolVersion: 1, MagicCookieKey: "ARGO_ROLLOUTS_RPC_PLUGIN", MagicCookieValue: "trafficrouter"},
 		Plugins:         goplugin.PluginSet{"RpcTrafficRouterPlugin": &rpc.RpcTrafficRouterPlugin{Impl: r}},
