@@ -7,6 +7,7 @@ go 1.26.1
 require (
 	github.com/argoproj/argo-rollouts v1.10.1
 	github.com/google/go-cmp v0.7.0
+	github.com/hashicorp/go-plugin v1.8.0
 	github.com/spf13/pflag v1.0.10
 	golang.org/x/sync v0.21.0
 	gonum.org/v1/plot v0.17.0
@@ -15,7 +16,16 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require gonum.org/v1/gonum v0.17.0 // indirect
+require (
+	github.com/fatih/color v1.18.0 // indirect
+	github.com/hashicorp/go-hclog v1.6.3 // indirect
+	github.com/hashicorp/yamux v0.1.2 // indirect
+	github.com/mattn/go-colorable v0.1.14 // indirect
+	github.com/mattn/go-isatty v0.0.20 // indirect
+	github.com/oklog/run v1.2.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260316180232-0b37fe3546d5 // indirect
+	google.golang.org/grpc v1.80.0 // indirect
+)
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect

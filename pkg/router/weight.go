@@ -39,12 +39,28 @@ func (r *Router) SetWeight(ctx context.Context, ro *v1alpha1.Rollout, desired in
 	if err != nil {
 		return err
 	}
+	if err := r.stableFirst(ctx, s, m, v.next); err != nil {
+		return err
+	}
 	if err := r.writeWeight(ctx, s, m, v.next); err != nil {
 		return err
 	}
 	r.reportCap(s, m, v)
 	r.reportPin(s, m, v)
 	return errorOrNil(v.answers.SetWeightErr)
+}
+
+// stableFirst brings the stable's label up to the Rollout's status before traffic
+// returns to that side. UpdateHash does so at a promotion, but v1.10 of the
+// controller calls SetWeight before it when a new revision comes at once, and
+// the side may then still name the revision before: traffic would flap back to
+// it (argo-rollouts#1734), or meet no pod at all.
+func (r *Router) stableFirst(ctx context.Context, s *situation, m *memory, weight int32) error {
+	canary, _ := s.sideWeights()
+	if s.rule == nil || weight >= canary {
+		return nil
+	}
+	return r.moveLabels(ctx, s, m, hashes{stable: s.status.stable})
 }
 
 // withoutExperiment refuses what this version cannot route. To write only the

@@ -254,6 +254,19 @@ func (w *world) labels() string {
 	return strings.Join(out, " ")
 }
 
+// hashOfLocked is the hash that a subset of DestinationRule shop/cart names.
+func (w *world) hashOfLocked(subset string) string {
+	u := w.objects["DestinationRule shop/cart"]
+	subsets, _, _ := unstructured.NestedSlice(u.Object, "spec", "subsets")
+	for _, s := range subsets {
+		if m := s.(map[string]any); m["name"] == subset {
+			hash, _, _ := unstructured.NestedString(m, "labels", v1alpha1.DefaultRolloutUniqueLabelKey)
+			return hash
+		}
+	}
+	return ""
+}
+
 // eventsSince returns the Events recorded since the last call.
 func (w *world) eventsSince() []string {
 	w.mu.Lock()

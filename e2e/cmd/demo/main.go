@@ -80,7 +80,7 @@ func show(ctx context.Context, s stage, o options, picture string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeIncident(s.out, o, rollback); err != nil {
+	if err := writeIncident(s.out, rollback); err != nil {
 		return err
 	}
 	if err := draw(picture, rollback); err != nil {

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestTheFirstToArriveWaitsForTheSecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMeeting()
+		began := time.Now()
+		met := make(chan time.Duration, 1)
+		go func() {
+			if err := m.arrive(t.Context()); err != nil {
+				t.Error(err)
+			}
+			met <- time.Since(began)
+		}()
+		time.Sleep(40 * time.Second)
+		if err := m.arrive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if waited := <-met; waited != 40*time.Second {
+			t.Errorf("the first went on after %s, the second came after 40 s", waited)
+		}
+	})
+}
+
+func TestNobodyWaitsForOneWhoGaveUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := newMeeting().arrive(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error: %v", err)
+	}
+}
+
+func TestAStoryWithoutItsMarkCannotBeCut(t *testing.T) {
+	if _, err := (pair{nativeStory(), pluginStory(20)}).since("rollback"); err == nil {
+		t.Error("a timeline without the mark was cut")
+	}
+}
+
+func TestThePictureIsWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "incident.svg")
+	if err := draw(path, pair{nativeStory(), pluginStory(20)}); err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := xml.NewDecoder(bytes.NewReader(written))
+	for elements := 0; ; elements++ {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) && elements > 10 {
+			return
+		} else if err != nil {
+			t.Fatalf("not a picture, after %d elements: %v", elements, err)
+		}
+	}
+}
+
+func TestAPictureThatCannotBeWrittenIsAnError(t *testing.T) {
+	if err := draw(filepath.Join(t.TempDir(), "nowhere", "incident.svg"), pair{nativeStory(), pluginStory(20)}); err == nil {
+		t.Error("no error for a folder that is not there")
+	}
+}

@@ -1,0 +1,338 @@
+package router
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
+)
+
+// modelRuns is how many histories one test plays. Each has some dozens of
+// actions; one that fails is shrunk to its shortest form and printed.
+const modelRuns = 1500
+
+// model is a Rollout in the hands of a controller that does what the real one
+// does to a plugin: the order of its calls, its early return, what it does and
+// leaves undone after an error. Around it pods come and go, people deploy, abort
+// and edit by hand, the plugin restarts, and its own watch runs in between.
+type model struct {
+	t      *rapid.T
+	w      *world
+	router *Router
+	ro     *v1alpha1.Rollout
+	level  string
+
+	revision       int    // the newest
+	canary, stable string // hashes; equal when fully promoted
+	step           int32  // weight of the current step, 100 at the end
+	recorded       int32  // weight in the status
+	aborted        bool
+	early          bool // v1.10 sets the weight before the hash, v1.8 does not
+
+	// before is the state at the last write, lowered the time of the last write
+	// that took weight from the canary, and taken what it then had.
+	before  seen
+	lowered time.Time
+	taken   int32
+	history []string
+}
+
+// seen is what the mesh is told.
+type seen struct {
+	canaryWeight   int32
+	canary, stable string
+}
+
+func newModel(t *testing.T, rt *rapid.T, level string) *model {
+	m := &model{t: rt, level: level, stable: "rev-1", canary: "rev-1", revision: 1, early: rapid.Bool().Draw(rt, "controller v1.10")}
+	if level == "subset" {
+		m.w = newWorld(t, subsetVirtualService, subsetDestinationRule)
+		m.ro = rollout(subsetConfig)
+	} else {
+		m.w = newWorld(t, hostVirtualService)
+		m.ro = rollout(hostConfig)
+	}
+	replicas := rapid.SampledFrom([]int32{1, 2, 3, 10}).Draw(rt, "replicas")
+	m.ro.Spec.Replicas = &replicas
+	m.ro.Spec.Strategy.Canary.DynamicStableScale = rapid.Bool().Draw(rt, "dynamicStableScale")
+	m.w.pods("rev-1", replicas, replicas)
+	m.restart()
+	m.reconcile() // the first deployment is done
+	m.w.afterWrite = m.check
+	m.before = m.see()
+	return m
+}
+
+func (m *model) replicas() int32 { return *m.ro.Spec.Replicas }
+
+func (m *model) note(format string, args ...any) {
+	m.history = append(m.history, fmt.Sprintf(format, args...))
+}
+
+// restart is a new process: its memory is empty.
+func (m *model) restart() {
+	m.note("the plugin starts")
+	m.router = m.w.router()
+}
+
+// reconcile is one round of the controller.
+func (m *model) reconcile() {
+	ctx := context.Background()
+	m.router.Called()
+	m.status()
+	desired := m.desired()
+	m.note("reconcile: canary %s %v, stable %s %v, asks for %d", m.canary, m.w.sets[m.canary], m.stable, m.w.sets[m.stable], desired)
+	if m.w.sets[m.stable].Available < (100-desired)*m.replicas()/100 {
+		m.note("  early return")
+		return
+	}
+	m.selectors()
+	if m.early && m.w.sets[m.canary].Available == 0 && m.recorded > 0 {
+		if err := m.router.SetWeight(ctx, m.ro, desired, nil); err != nil {
+			m.note("  early SetWeight: %v", err)
+			return
+		}
+	}
+	if err := m.router.UpdateHash(ctx, m.ro, m.canary, m.stable, nil); err != nil {
+		m.note("  UpdateHash: %v", err)
+		return
+	}
+	m.labelsAreRight()
+	if err := m.router.SetWeight(ctx, m.ro, desired, nil); err != nil {
+		m.note("  SetWeight: %v", err)
+		return
+	}
+	m.recorded = desired
+	verified, err := m.router.VerifyWeight(ctx, m.ro, desired, nil)
+	m.note("  VerifyWeight: %v, %v", verified, err)
+	if verified && m.see().canaryWeight != desired {
+		m.fail("weight %d was verified, the object has %d", desired, m.see().canaryWeight)
+	}
+	if err == nil && !verified && desired == 100 {
+		return
+	}
+	m.scale(desired)
+}
+
+// desired is the weight that the controller asks for.
+func (m *model) desired() int32 {
+	if m.aborted || m.canary == m.stable || m.w.sets[m.canary].Available == 0 {
+		return 0
+	}
+	return m.step
+}
+
+func (m *model) status() {
+	index := int32(1)
+	if m.step < 100 {
+		index = 0
+		m.ro.Spec.Strategy.Canary.Steps[0].SetWeight = &m.step
+	}
+	m.ro.Status = v1alpha1.RolloutStatus{StableRS: m.stable, CurrentPodHash: m.canary, CurrentStepIndex: &index, Abort: m.aborted}
+}
+
+// selectors are the controller's own at host level. It moves each before it
+// calls, once the new hash has a pod.
+func (m *model) selectors() {
+	if m.level != "host" {
+		return
+	}
+	for service, hash := range map[string]string{"shop/cart-canary": m.canary, "shop/cart-stable": m.stable} {
+		if m.w.sets[hash].Available > 0 {
+			m.w.services[service] = hash
+		}
+	}
+	// Not the plugin's doing.
+	m.before = m.see()
+}
+
+// scale is what follows a reconcile that was not ended by an error.
+func (m *model) scale(desired int32) {
+	if m.canary == m.stable {
+		m.resize(m.stable, m.replicas())
+		return
+	}
+	want := (m.step*m.replicas() + 99) / 100
+	if m.aborted {
+		want = 0
+	}
+	m.resize(m.canary, want)
+	if m.ro.Spec.Strategy.Canary.DynamicStableScale {
+		m.resize(m.stable, max((100-desired)*m.replicas()/100, min(1, 100-desired)))
+	}
+	if desired == 100 && m.w.sets[m.canary].Available >= m.replicas() {
+		m.note("  promoted")
+		m.stable = m.canary
+	}
+}
+
+// resize sets a ReplicaSet's size; pods beyond it go at once, new ones come later.
+func (m *model) resize(hash string, size int32) {
+	set := m.w.sets[hash]
+	set.Size = size
+	set.Available = min(set.Available, size)
+	m.w.sets[hash] = set
+}
+
+func (m *model) see() seen {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	return m.seeLocked()
+}
+
+func (m *model) seeLocked() seen {
+	s := seen{canary: m.w.services["shop/cart-canary"], stable: m.w.services["shop/cart-stable"]}
+	var stable, canary int32
+	if _, err := fmt.Sscanf(m.w.weightsLocked(), "%d/%d", &stable, &canary); err != nil {
+		m.fail("weights %q", m.w.weightsLocked())
+	}
+	if stable < 0 || canary < 0 || stable+canary != 100 {
+		m.fail("weights %d/%d", stable, canary)
+	}
+	s.canaryWeight = canary
+	if m.level == "subset" {
+		s.canary, s.stable = m.w.hashOfLocked("canary"), m.w.hashOfLocked("stable")
+	}
+	return s
+}
+
+// check holds each write of the plugin against the invariants of the guard.
+func (m *model) check() {
+	now := m.seeLocked()
+	before := m.before
+	m.before = now
+	m.note("  writes canary %d of %s, stable %s", now.canaryWeight, now.canary, now.stable)
+	canary, stable := m.w.sets[now.canary].Available, m.w.sets[now.stable].Available
+	if now.canaryWeight < before.canaryWeight {
+		m.lowered, m.taken = m.w.clock.Now(), before.canaryWeight
+		// Whether the stable itself has pods for its share is the controller's to
+		// check; that its label names the stable is ours.
+		if stable == 0 && canary > 0 && now.stable != m.stable && now.canary != now.stable {
+			m.fail("traffic was sent to %s, which has no pod and is not the stable, while the canary has %d", now.stable, canary)
+		}
+	}
+	if now.canaryWeight > before.canaryWeight && now.canary != now.stable {
+		m.raised(now, canary, stable)
+	}
+	if now.canary != before.canary && canary == 0 && stable > 0 {
+		m.moved(before, now)
+	}
+}
+
+// raised checks a weight that went up against the guard's decision on the pods
+// that there really are.
+func (m *model) raised(now seen, canary, stable int32) {
+	d := guard.Decide(guard.Facts{
+		Desired: now.canaryWeight, Max: 100, Replicas: m.replicas(), Intended: m.replicas(),
+		Canary: guard.Pods{Available: canary}, Stable: guard.Pods{Available: stable},
+	})
+	if d.Capped() {
+		m.fail("weight %d is more than %s", now.canaryWeight, d)
+	}
+}
+
+// moved checks a canary label that now names a hash without pods.
+func (m *model) moved(before, now seen) {
+	if now.canaryWeight > 0 {
+		m.fail("the canary's label moved to %s, without a pod, at weight %d", now.canary, now.canaryWeight)
+	}
+	onItsWay := m.w.clock.Now().Sub(m.lowered) < time.Second
+	if onItsWay && m.taken > 0 && m.w.sets[before.canary].Available > 0 {
+		m.fail("the canary's label moved to %s, without a pod, %s after its weight of %d was taken away",
+			now.canary, m.w.clock.Now().Sub(m.lowered), m.taken)
+	}
+}
+
+// labelsAreRight: success of UpdateHash with an old label in place is always wrong.
+func (m *model) labelsAreRight() {
+	if m.level != "subset" {
+		return
+	}
+	if now := m.see(); now.canary != m.canary || now.stable != m.stable {
+		m.fail("UpdateHash succeeded with canary %s and stable %s", now.canary, now.stable)
+	}
+}
+
+func (m *model) fail(format string, args ...any) {
+	m.t.Helper()
+	m.t.Logf("history:")
+	for _, line := range m.history {
+		m.t.Log(line)
+	}
+	m.t.Fatalf(format, args...)
+}
+
+// actions are all that may happen, in any order.
+func (m *model) actions() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"reconcile":         func(*rapid.T) { m.reconcile() },
+		"reconcile again":   func(*rapid.T) { m.reconcile() },
+		"a pod comes":       func(t *rapid.T) { m.pod(t, 1) },
+		"another pod comes": func(t *rapid.T) { m.pod(t, 1) },
+		"a pod goes":        func(t *rapid.T) { m.pod(t, -1) },
+		"all come":          func(t *rapid.T) { m.pod(t, m.replicas()) },
+		"time passes": func(t *rapid.T) {
+			m.w.pass(time.Duration(rapid.IntRange(1, 1500).Draw(t, "ms")) * time.Millisecond)
+		},
+		"next step": func(t *rapid.T) {
+			m.step = rapid.SampledFrom([]int32{0, 10, 50, 70, 100}).Draw(t, "weight")
+		},
+		"deploy":  func(t *rapid.T) { m.deploy(t) },
+		"abort":   func(*rapid.T) { m.aborted = true; m.note("abort") },
+		"retry":   func(*rapid.T) { m.aborted = false; m.note("retry") },
+		"restart": func(*rapid.T) { m.restart() },
+		"the watch": func(*rapid.T) {
+			m.note("the watch looks")
+			if _, err := m.router.lower(context.Background(), m.ro.UID); err != nil {
+				m.fail("the watch: %v", err)
+			}
+		},
+	}
+}
+
+// pod changes how many pods of a known revision are available.
+func (m *model) pod(t *rapid.T, change int32) {
+	hash := fmt.Sprintf("rev-%d", rapid.IntRange(1, m.revision).Draw(t, "revision"))
+	set := m.w.sets[hash]
+	set.Available = max(0, min(set.Size, set.Available+change))
+	m.w.sets[hash] = set
+	m.note("%s has %d of %d pods", hash, set.Available, set.Size)
+}
+
+// deploy brings out a new revision, or goes back to an old one, in mid-canary or
+// not. The ReplicaSet of an old one is as it was left.
+func (m *model) deploy(t *rapid.T) {
+	number := rapid.IntRange(1, m.revision+1).Draw(t, "revision")
+	m.canary = fmt.Sprintf("rev-%d", number)
+	if number > m.revision {
+		m.revision = number
+		m.resize(m.canary, rapid.Int32Range(0, m.replicas()).Draw(t, "size"))
+	}
+	m.aborted = false
+	m.step = rapid.SampledFrom([]int32{0, 10, 100}).Draw(t, "first weight")
+	m.note("deploy %s at %d", m.canary, m.step)
+}
+
+func TestNoHistoryOfControllerPodsAndPeopleBreaksTheGuard(t *testing.T) {
+	runs := flag.Lookup("rapid.checks")
+	before := runs.Value.String()
+	if err := runs.Value.Set(fmt.Sprint(modelRuns)); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = runs.Value.Set(before) }()
+	for _, level := range []string{"subset", "host"} {
+		t.Run(level, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) {
+				m := newModel(t, rt, level)
+				rt.Repeat(m.actions())
+			})
+		})
+	}
+}
