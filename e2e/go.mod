@@ -7,6 +7,7 @@ go 1.26.1
 require (
 	github.com/argoproj/argo-rollouts v1.10.1
 	github.com/google/go-cmp v0.7.0
+	github.com/hashicorp/go-hclog v1.6.3
 	github.com/hashicorp/go-plugin v1.8.0
 	github.com/spf13/pflag v1.0.10
 	golang.org/x/sync v0.21.0
@@ -18,7 +19,6 @@ require (
 
 require (
 	github.com/fatih/color v1.18.0 // indirect
-	github.com/hashicorp/go-hclog v1.6.3 // indirect
 	github.com/hashicorp/yamux v0.1.2 // indirect
 	github.com/mattn/go-colorable v0.1.14 // indirect
 	github.com/mattn/go-isatty v0.0.20 // indirect

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	appsinformers "k8s.io/client-go/informers/apps/v1"
@@ -20,6 +21,9 @@ type ReplicaSet struct {
 	Size int32
 	// Available is how many pods have been ready for minReadySeconds.
 	Available int32
+	// Labels are those of the pod template, which every pod is created with.
+	// Shared with the cache: not to be changed.
+	Labels map[string]string
 }
 
 // byRollout is the index from a Rollout's UID to its ReplicaSets.
@@ -67,7 +71,8 @@ func availableOf(object any) int32 {
 	return rs.Status.AvailableReplicas
 }
 
-// stripReplicaSet keeps names, the hash, the owner and the counts.
+// stripReplicaSet keeps names, the hash, the owner, the counts and the labels of
+// the pods.
 func stripReplicaSet(object any) (any, error) {
 	full, ok := object.(*appsv1.ReplicaSet)
 	if !ok {
@@ -79,7 +84,10 @@ func stripReplicaSet(object any) (any, error) {
 			Labels:          map[string]string{v1alpha1.DefaultRolloutUniqueLabelKey: full.Labels[v1alpha1.DefaultRolloutUniqueLabelKey]},
 			OwnerReferences: full.OwnerReferences,
 		},
-		Spec:   appsv1.ReplicaSetSpec{Replicas: full.Spec.Replicas},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: full.Spec.Replicas,
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: full.Spec.Template.Labels}},
+		},
 		Status: appsv1.ReplicaSetStatus{AvailableReplicas: full.Status.AvailableReplicas},
 	}, nil
 }
@@ -112,7 +120,7 @@ func (c *Cluster) ReplicaSets(rollout types.UID) ([]ReplicaSet, error) {
 		}
 		out = append(out, ReplicaSet{
 			Name: rs.Name, Hash: rs.Labels[v1alpha1.DefaultRolloutUniqueLabelKey],
-			Size: sizeOf(rs), Available: rs.Status.AvailableReplicas,
+			Size: sizeOf(rs), Available: rs.Status.AvailableReplicas, Labels: rs.Spec.Template.Labels,
 		})
 	}
 	return out, nil

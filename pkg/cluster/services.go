@@ -6,8 +6,6 @@ import (
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 )
 
 type services struct{ watched }
@@ -31,17 +29,16 @@ func stripService(object any) (any, error) {
 	}, nil
 }
 
-// ServiceHash returns the pod-template hash in a Service's selector: "" when the
-// Service does not exist or its selector names none, as before a Rollout's first
-// reconcile.
-func (c *Cluster) ServiceHash(namespace, name string) string {
+// ServiceSelector returns a Service's selector, nil when it does not exist or
+// has none. It is shared with the cache and must not be changed.
+func (c *Cluster) ServiceSelector(namespace, name string) map[string]string {
 	object, found, err := c.services.informer.GetStore().GetByKey(namespace + "/" + name)
 	if err != nil || !found {
-		return ""
+		return nil
 	}
 	service, ok := object.(*corev1.Service)
 	if !ok {
-		return ""
+		return nil
 	}
-	return service.Spec.Selector[v1alpha1.DefaultRolloutUniqueLabelKey]
+	return service.Spec.Selector
 }

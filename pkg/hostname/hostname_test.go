@@ -83,7 +83,7 @@ func TestSame(t *testing.T) {
 		"a foreign name and itself":                                {"example.com", "shop", "EXAMPLE.com", "other", true},
 		"a foreign name and a service of the same first label":     {"example.com", "shop", "example", "shop", false},
 		"a wildcard and a service under it":                        {"*.shop", "shop", "web.shop", "shop", false},
-		"a wildcard is never completed":                             {"*.shop", "gateway", "*.shop.svc.cluster.local", "gateway", false},
+		"a wildcard is never completed":                            {"*.shop", "gateway", "*.shop.svc.cluster.local", "gateway", false},
 		"a short name that could not be completed and a completed": {"web", "", "web", "shop", false},
 		"another service":                                           {"web", "shop", "api", "shop", false},
 		"a name whose namespace only begins alike":                  {"web.shop2", "shop", "web.shop", "shop", false},

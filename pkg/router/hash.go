@@ -45,7 +45,7 @@ func (r *Router) UpdateHash(ctx context.Context, ro *v1alpha1.Rollout, canaryHas
 
 // moveLabels carries out one step of the way to the labels.
 func (r *Router) moveLabels(ctx context.Context, s *situation, m *memory, want hashes) error {
-	routed, err := r.routed(s)
+	routed, err := s.routed()
 	if err != nil {
 		return err
 	}
@@ -75,8 +75,8 @@ func (r *Router) moveLabels(ctx context.Context, s *situation, m *memory, want h
 // move gathers what the order of a hash change rests on.
 func (r *Router) move(s *situation, m *memory, routed, want hashes) guard.Move {
 	move := guard.Move{
-		Canary: guard.Label{From: routed.canary, To: want.canary, FromPods: s.pods(routed.canary), ToPods: s.pods(want.canary)},
-		Stable: guard.Label{From: routed.stable, To: want.stable, FromPods: s.pods(routed.stable), ToPods: s.pods(want.stable)},
+		Canary: guard.Label{From: routed.canary, To: want.canary, FromPods: s.podsOf(canarySide, routed.canary), ToPods: s.podsOf(canarySide, want.canary)},
+		Stable: guard.Label{From: routed.stable, To: want.stable, FromPods: s.podsOf(stableSide, routed.stable), ToPods: s.podsOf(stableSide, want.stable)},
 		Max:    s.facts.Max, Replicas: s.facts.Replicas, Intended: s.facts.Intended, Threshold: s.facts.Threshold,
 		Settle: s.config.Guard.Settle,
 	}

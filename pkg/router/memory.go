@@ -54,6 +54,9 @@ type memory struct {
 	reported guard.Reason
 	// pinned is the pin of the last Event about one, nil when none is on.
 	pinned *int32
+	// mismatch is the text of the last Event about labels that match no pods, ""
+	// when all match.
+	mismatch string
 	// settled says that reported is known: a new process does not know what its
 	// predecessor reported until it has looked once.
 	settled bool

@@ -88,7 +88,7 @@ func (m *model) reconcile() {
 	m.router.Called()
 	m.status()
 	desired := m.desired()
-	m.note("reconcile: canary %s %v, stable %s %v, asks for %d", m.canary, m.w.sets[m.canary], m.stable, m.w.sets[m.stable], desired)
+	m.note("reconcile: canary %s, stable %s, asks for %d", m.having(m.canary), m.having(m.stable), desired)
 	if m.w.sets[m.stable].Available < (100-desired)*m.replicas()/100 {
 		m.note("  early return")
 		return
@@ -119,6 +119,10 @@ func (m *model) reconcile() {
 		return
 	}
 	m.scale(desired)
+}
+
+func (m *model) having(hash string) string {
+	return fmt.Sprintf("%s with %d of %d pods", hash, m.w.sets[hash].Available, m.w.sets[hash].Size)
 }
 
 // desired is the weight that the controller asks for.
@@ -175,10 +179,7 @@ func (m *model) scale(desired int32) {
 
 // resize sets a ReplicaSet's size; pods beyond it go at once, new ones come later.
 func (m *model) resize(hash string, size int32) {
-	set := m.w.sets[hash]
-	set.Size = size
-	set.Available = min(set.Available, size)
-	m.w.sets[hash] = set
+	m.w.pods(hash, min(m.w.sets[hash].Available, size), size)
 }
 
 func (m *model) see() seen {

@@ -22,8 +22,8 @@ func pinOf(ro *v1alpha1.Rollout, max int32) (*int32, error) {
 	}
 	weight, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || weight < 0 || weight > int64(max) {
-		return nil, fmt.Errorf("Rollout %s/%s: annotation %s is %q: write a whole number from 0 to %d (maxTrafficWeight), or remove it; nothing was changed",
-			ro.Namespace, ro.Name, PinAnnotation, text, max)
+		return nil, fmt.Errorf("annotation %s of Rollout %s/%s is %q: write a whole number from 0 to %d (maxTrafficWeight), or remove it; nothing was changed",
+			PinAnnotation, ro.Namespace, ro.Name, text, max)
 	}
 	pin := int32(weight)
 	return &pin, nil

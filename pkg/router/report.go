@@ -22,6 +22,9 @@ const (
 	EventCanaryWeightPinned = "CanaryWeightPinned"
 	// EventCanaryWeightUnpinned: it does not any more.
 	EventCanaryWeightUnpinned = "CanaryWeightUnpinned"
+	// EventSubsetMatchesNoPods: a subset's label or a Service's selector cannot
+	// match the pods of a revision, so its requests would find nobody.
+	EventSubsetMatchesNoPods = "SubsetMatchesNoPods"
 )
 
 // reportWeight tells of one written VirtualService.
@@ -86,5 +89,18 @@ func (r *Router) reportPin(s *situation, m *memory, v verdict) {
 	case v.pin == nil && before != nil:
 		r.cluster.Event(s.ref, false, EventCanaryWeightUnpinned, fmt.Sprintf("canary no longer pinned at %d: %s", *before, v.decision.Message()))
 		r.logFor(s).Info("canary weight no longer pinned", "pin", *before)
+	}
+}
+
+// reportContract tells when a side's labels do not match the pods it is for.
+func (r *Router) reportContract(s *situation, m *memory) {
+	mismatch := s.mismatch()
+	if mismatch == m.mismatch {
+		return
+	}
+	m.mismatch = mismatch
+	if mismatch != "" {
+		r.cluster.Event(s.ref, true, EventSubsetMatchesNoPods, mismatch)
+		r.logFor(s).Warn("labels match no pods", "why", mismatch)
 	}
 }

@@ -22,7 +22,7 @@ type Cluster interface {
 	DestinationRule(namespace, name string) (*destinationrule.DestinationRule, error)
 	UpdateDestinationRule(ctx context.Context, namespace, name string, edit cluster.Edit[*destinationrule.DestinationRule]) (*destinationrule.DestinationRule, bool, error)
 	ReplicaSets(rollout types.UID) ([]cluster.ReplicaSet, error)
-	ServiceHash(namespace, name string) string
+	ServiceSelector(namespace, name string) map[string]string
 	Event(rollout corev1.ObjectReference, warning bool, reason, message string)
 }
 

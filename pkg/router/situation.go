@@ -22,6 +22,7 @@ type situation struct {
 	services []*virtualservice.VirtualService // in the order of config.VirtualServices
 	rule     *destinationrule.DestinationRule // nil at host level
 	sets     []cluster.ReplicaSet
+	selects  selectors
 
 	// written is the canary's part of max in the objects, of several routes the
 	// highest; known is false when a route has no weights yet, uniform when all
@@ -40,7 +41,7 @@ func (r *Router) look(ro *v1alpha1.Rollout) (*situation, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.facts.Intended = guard.IntendedCanaryReplicas(ro, s.pods(s.status.canary), s.pods(s.status.stable))
+	s.facts.Intended = guard.IntendedCanaryReplicas(ro, s.podsOf(canarySide, s.status.canary), s.podsOf(stableSide, s.status.stable))
 	return s, nil
 }
 
@@ -54,6 +55,7 @@ func (r *Router) lookAt(subject subject) (*situation, error) {
 	if err := r.lookAtServices(s); err != nil {
 		return nil, err
 	}
+	s.selects = r.selectorsOf(s)
 	var err error
 	if s.sets, err = r.cluster.ReplicaSets(s.ref.UID); err != nil {
 		return nil, fmt.Errorf("ReplicaSets of Rollout %s/%s: %w", s.ref.Namespace, s.ref.Name, err)
@@ -130,26 +132,11 @@ func (s *situation) selection(i int) virtualservice.Selection {
 	return selection
 }
 
-// pods returns the pods behind a hash; a hash without a ReplicaSet has none.
-func (s *situation) pods(hash string) guard.Pods {
-	var pods guard.Pods
-	for _, set := range s.sets {
-		if hash != "" && set.Hash == hash {
-			pods.Available += set.Available
-			pods.Size += set.Size
-		}
-	}
-	return pods
-}
-
 // routed are the hashes that the routing names at this moment; "" where it
 // names none, as before the first deployment.
-func (r *Router) routed(s *situation) (hashes, error) {
+func (s *situation) routed() (hashes, error) {
 	if s.rule == nil {
-		return hashes{
-			canary: r.cluster.ServiceHash(s.ref.Namespace, s.config.CanaryService),
-			stable: r.cluster.ServiceHash(s.ref.Namespace, s.config.StableService),
-		}, nil
+		return hashes{canary: s.selects.canary.labels[hashLabel], stable: s.selects.stable.labels[hashLabel]}, nil
 	}
 	canary, err := s.rule.Hash(s.config.DestinationRule.CanarySubsetName)
 	if err != nil {
@@ -178,7 +165,8 @@ func (s *situation) judged(routed, announced hashes) hashes {
 	if h.stable == "" {
 		h.stable = announced.stable
 	}
-	if h.canary == "" || announced.canary != "" && s.pods(announced.canary).Available < s.pods(h.canary).Available {
+	if h.canary == "" || announced.canary != "" &&
+		s.podsOf(canarySide, announced.canary).Available < s.podsOf(canarySide, h.canary).Available {
 		h.canary = announced.canary
 	}
 	return h
@@ -188,7 +176,7 @@ func (s *situation) judged(routed, announced hashes) hashes {
 func (s *situation) gather(h hashes, desired int32) guard.Facts {
 	f := s.subject.facts
 	f.Desired = desired
-	f.Canary, f.Stable = s.pods(h.canary), s.pods(h.stable)
+	f.Canary, f.Stable = s.podsOf(canarySide, h.canary), s.podsOf(stableSide, h.stable)
 	f.SameHash = h.canary != "" && h.canary == h.stable
 	f.Written, f.WrittenKnown = s.written, s.known
 	if h.stable == "" {

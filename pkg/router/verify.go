@@ -31,7 +31,7 @@ func (r *Router) VerifyWeight(ctx context.Context, ro *v1alpha1.Rollout, desired
 	if !v.answers.Verified {
 		return false, errorOrNil(v.answers.VerifyErr)
 	}
-	return s.holds(v.next) && r.labelled(s, m), nil
+	return s.holds(v.next) && s.labelled(m), nil
 }
 
 // holds reports whether every route gives the canary the weight, and the stable
@@ -48,11 +48,11 @@ func (s *situation) holds(weight int32) bool {
 
 // labelled reports whether the subsets name the hashes that the controller last
 // announced. A weight means little on a subset that selects other pods.
-func (r *Router) labelled(s *situation, m *memory) bool {
+func (s *situation) labelled(m *memory) bool {
 	if s.rule == nil {
 		return true
 	}
-	routed, err := r.routed(s)
+	routed, err := s.routed()
 	if err != nil {
 		return false
 	}

@@ -45,6 +45,7 @@ func (r *Router) SetWeight(ctx context.Context, ro *v1alpha1.Rollout, desired in
 	if err := r.writeWeight(ctx, s, m, v.next); err != nil {
 		return err
 	}
+	r.reportContract(s, m)
 	r.reportCap(s, m, v)
 	r.reportPin(s, m, v)
 	return errorOrNil(v.answers.SetWeightErr)
@@ -105,7 +106,7 @@ type verdict struct {
 // judge decides. It also keeps the clock of a hold, which is why it is called by
 // SetWeight and VerifyWeight alike.
 func (r *Router) judge(s *situation, m *memory, desired int32) (verdict, error) {
-	routed, err := r.routed(s)
+	routed, err := s.routed()
 	if err != nil {
 		return verdict{}, err
 	}

@@ -194,10 +194,18 @@ func (w *world) ReplicaSets(types.UID) ([]cluster.ReplicaSet, error) {
 	return out, nil
 }
 
-func (w *world) ServiceHash(namespace, name string) string {
+func (w *world) ServiceSelector(namespace, name string) map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.services[namespace+"/"+name]
+	hash, there := w.services[namespace+"/"+name]
+	if !there {
+		return nil
+	}
+	selector := map[string]string{"app": "cart"}
+	if hash != "" {
+		selector[v1alpha1.DefaultRolloutUniqueLabelKey] = hash
+	}
+	return selector
 }
 
 func (w *world) Event(_ corev1.ObjectReference, warning bool, reason, message string) {
@@ -214,7 +222,10 @@ func (w *world) Event(_ corev1.ObjectReference, warning bool, reason, message st
 func (w *world) pods(hash string, available, size int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.sets[hash] = cluster.ReplicaSet{Available: available, Size: size}
+	w.sets[hash] = cluster.ReplicaSet{
+		Name: "cart-" + hash, Available: available, Size: size,
+		Labels: map[string]string{"app": "cart", v1alpha1.DefaultRolloutUniqueLabelKey: hash},
+	}
 }
 
 // weights returns "stable/canary" of the first http route of VirtualService

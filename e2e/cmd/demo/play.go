@@ -126,23 +126,20 @@ func (s stage) explain(p pair) string {
 
 // meeting lets two scripts go on at the same moment: that of the later one.
 type meeting struct {
-	missing sync.WaitGroup
-	all     chan struct{}
+	mu      sync.Mutex
+	missing int
+	all     chan struct{} // closed once nobody is missing
 }
 
-func newMeeting() *meeting {
-	m := &meeting{all: make(chan struct{})}
-	m.missing.Add(2)
-	go func() {
-		m.missing.Wait()
-		close(m.all)
-	}()
-	return m
-}
+func newMeeting() *meeting { return &meeting{missing: 2, all: make(chan struct{})} }
 
 // arrive waits for the other one. It is called once by each.
 func (m *meeting) arrive(ctx context.Context) error {
-	m.missing.Done()
+	m.mu.Lock()
+	if m.missing--; m.missing == 0 {
+		close(m.all)
+	}
+	m.mu.Unlock()
 	select {
 	case <-m.all:
 		return nil

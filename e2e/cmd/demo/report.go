@@ -67,7 +67,7 @@ func incidentVerdict(m measures) string {
 		name string
 		timeline.Measures
 	}{{"native router", m.native}, {"this plugin", m.plugin}} {
-		fmt.Fprintf(&b, "  %-14s %s, and %s; finished %s.\n", r.name, overload(r.Measures), missing(r.Measures), finish(r.Measures))
+		fmt.Fprintf(&b, "  %-14s finished %s; %s; %s\n", r.name, finish(r.Measures), overload(r.Measures), missing(r.Measures))
 	}
 	if m.plugin.Canary.Points < m.native.Canary.Points {
 		fmt.Fprintf(&b, "  The plugin let the weight follow the pods; %s\n", compared(m))
@@ -77,14 +77,14 @@ func incidentVerdict(m measures) string {
 
 func overload(m timeline.Measures) string {
 	if m.Canary.Points == 0 {
-		return "never sent more to the pods than they can take"
+		return "never more traffic than the pods can take"
 	}
-	return fmt.Sprintf("sent up to %.0f points more to the pods than they can take, for %s", m.Canary.Points, inSeconds(m.Canary.Lasted))
+	return fmt.Sprintf("up to %.0f points more traffic than the pods can take, for %s", m.Canary.Points, inSeconds(m.Canary.Lasted))
 }
 
 func missing(m timeline.Measures) string {
 	if m.Missing.Wall == 0 {
-		return "nothing to missing pods"
+		return "none to missing pods"
 	}
 	return fmt.Sprintf("%s of full traffic to missing pods", inSeconds(m.Missing.Traffic))
 }

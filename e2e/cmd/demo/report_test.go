@@ -91,7 +91,7 @@ func TestTheVerdictSaysWhatWasMeasured(t *testing.T) {
 		"a difference within the noise is none": {nativeStory(), pluginStory(30.3),
 			[]string{"it finished at the same time"}, []string{"earlier", "later"}},
 		"no praise for a plugin that overloads its pods as well": {nativeStory(), nativeStory(),
-			[]string{"sent up to 100 points more"}, []string{"follow the pods", "never sent"}},
+			[]string{"up to 100 points more"}, []string{"follow the pods", "never more"}},
 		"a story without an end has no time": {endless(), pluginStory(20),
 			[]string{"finished never", "finished after 20 s"}, []string{"earlier", "later"}},
 	} {

@@ -1,0 +1,149 @@
+package router
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/hostname"
+)
+
+// hashLabel is the label that tells revisions apart. It is the only one that
+// the plugin and the controller move.
+const hashLabel = v1alpha1.DefaultRolloutUniqueLabelKey
+
+// side is one of the two ends of the split.
+type side int
+
+const (
+	canarySide side = iota
+	stableSide
+)
+
+// selector is what a pod has to carry to get a side's requests, the hash
+// included where one is named.
+type selector struct {
+	labels map[string]string
+	// askedBy says for each label which object asks for it.
+	askedBy map[string]string
+}
+
+// selectors are those of both sides.
+type selectors struct{ canary, stable selector }
+
+// of returns a side's selector.
+func (x selectors) of(which side) selector {
+	if which == stableSide {
+		return x.stable
+	}
+	return x.canary
+}
+
+// selectorsOf reads them: at host level a side is what its Service selects; at
+// subset level what the host's Service selects and the subset's labels leave of it.
+func (r *Router) selectorsOf(s *situation) selectors {
+	if s.rule == nil {
+		return selectors{
+			canary: r.selectorOf(s.ref.Namespace, s.config.CanaryService, nil),
+			stable: r.selectorOf(s.ref.Namespace, s.config.StableService, nil),
+		}
+	}
+	// A ServiceEntry's host has no Service, and so no selector of its own.
+	namespace, name, _ := hostname.Service(s.split.Canary.Host, r.options.ClusterDomain)
+	return selectors{
+		canary: r.selectorOf(namespace, name, s.subsetLabels(s.split.Canary.Subset)),
+		stable: r.selectorOf(namespace, name, s.subsetLabels(s.split.Stable.Subset)),
+	}
+}
+
+// selectorOf joins a Service's selector and a subset's labels.
+func (r *Router) selectorOf(namespace, name string, subset map[string]string) selector {
+	x := selector{labels: map[string]string{}, askedBy: map[string]string{}}
+	if name != "" {
+		for key, value := range r.cluster.ServiceSelector(namespace, name) {
+			x.labels[key] = value
+			x.askedBy[key] = fmt.Sprintf("the selector of Service %s/%s", namespace, name)
+		}
+	}
+	for key, value := range subset {
+		x.labels[key], x.askedBy[key] = value, "its subset"
+	}
+	return x
+}
+
+func (s *situation) subsetLabels(name string) map[string]string {
+	for _, subset := range s.rule.Subsets {
+		if subset.Name == name {
+			return subset.Labels
+		}
+	}
+	return nil
+}
+
+// podsOf returns the pods of a hash that a side's requests can reach. A hash
+// without a ReplicaSet has none, and neither has one whose pods lack a label that
+// the side asks for: a subset is empty then, whatever its name promises.
+func (s *situation) podsOf(which side, hash string) guard.Pods {
+	var pods guard.Pods
+	for _, set := range s.sets {
+		if hash == "" || set.Hash != hash {
+			continue
+		}
+		pods.Size += set.Size
+		if len(s.lacks(which, set)) == 0 {
+			pods.Available += set.Available
+		}
+	}
+	return pods
+}
+
+// lacks lists the labels that a side asks for and the pods do not carry, in a
+// fixed order. The hash is left out: it is what is being moved.
+func (s *situation) lacks(which side, set cluster.ReplicaSet) []string {
+	var keys []string
+	for key, value := range s.selects.of(which).labels {
+		if have, there := set.Labels[key]; key != hashLabel && (!there || have != value) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// mismatch says in words which side cannot reach its pods; "" when both can.
+func (s *situation) mismatch() string {
+	var texts []string
+	for which, hash := range map[side]string{canarySide: s.status.canary, stableSide: s.status.stable} {
+		for _, set := range s.sets {
+			if hash == "" || set.Hash != hash || set.Size == 0 {
+				continue
+			}
+			for _, key := range s.lacks(which, set) {
+				texts = append(texts, s.explain(which, set, key))
+			}
+		}
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, "; ")
+}
+
+func (s *situation) explain(which side, set cluster.ReplicaSet, key string) string {
+	name, place, wanted := "canary", s.split.Canary, s.selects.of(which)
+	if which == stableSide {
+		name, place = "stable", s.split.Stable
+	}
+	have, there := set.Labels[key]
+	remedy := fmt.Sprintf("the pods of ReplicaSet %s carry %s=%s: write that, or remove the label", set.Name, key, have)
+	if !there {
+		known := slices.Sorted(maps.Keys(set.Labels))
+		remedy = fmt.Sprintf("the pods of ReplicaSet %s have no label %s (they have %s): remove it, or add it to the pod template",
+			set.Name, key, strings.Join(known, ", "))
+	}
+	return fmt.Sprintf("the %s (%s) gets no traffic: %s asks for %s=%s, but %s",
+		name, place, wanted.askedBy[key], key, wanted.labels[key], remedy)
+}

@@ -1,0 +1,75 @@
+package router
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
+)
+
+// mislabelled is a canary v2 with all its pods, whose subset asks for a label.
+func mislabelled(t *testing.T, subsetLabel string) (*world, *Router) {
+	w := newWorld(t, subsetVirtualService, strings.Replace(subsetDestinationRule,
+		"{name: canary, labels: {app: cart}}", "{name: canary, labels: {app: cart, "+subsetLabel+"}}", 1))
+	w.pods("v1", 20, 20)
+	w.sets["v2"] = cluster.ReplicaSet{
+		Name: "cart-v2", Available: 20, Size: 20,
+		Labels: map[string]string{"app": "cart", "version": "v2", hashLabel: "v2"},
+	}
+	return w, w.router()
+}
+
+func TestACanaryThatItsSubsetCannotReachNeverGetsWeight(t *testing.T) {
+	for name, c := range map[string]struct{ label, weights, event string }{
+		"another value":   {"version: v1", "100/0", "its subset asks for version=v1, but the pods of ReplicaSet cart-v2 carry version=v2: write that, or remove the label"},
+		"no such label":   {"track: canary", "100/0", "its subset asks for track=canary, but the pods of ReplicaSet cart-v2 have no label track (they have app, rollouts-pod-template-hash, version)"},
+		"the right value": {"version: v2", "70/30", ""},
+		"a foreign hash":  {"rollouts-pod-template-hash: old", "70/30", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, r := mislabelled(t, c.label)
+			ro := rollout(subsetConfig)
+			ro.Status.StableRS, ro.Status.CurrentPodHash = "v1", "v2"
+			for range 3 {
+				mustUpdate(t, r, ro, "v2", "v1")
+				if err := setWeight(t, r, ro, 30); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := w.weights(); got != c.weights {
+				t.Errorf("weights %s, want %s", got, c.weights)
+			}
+			var told []string
+			for _, event := range w.eventsSince() {
+				if strings.Contains(event, EventSubsetMatchesNoPods) {
+					told = append(told, event)
+				}
+			}
+			if (len(told) == 1) != (c.event != "") || c.event != "" && !strings.Contains(told[0], c.event) {
+				t.Errorf("told %q, want one with %q", told, c.event)
+			}
+			if verified, _ := r.VerifyWeight(context.Background(), ro, 30, nil); verified != (c.event == "") {
+				t.Errorf("verified %v", verified)
+			}
+		})
+	}
+}
+
+func TestAServiceThatDoesNotSelectTheCanaryKeepsItWithoutWeight(t *testing.T) {
+	w := hostWorld(t)
+	set := w.sets["new"]
+	set.Available, set.Labels = 20, map[string]string{"app": "basket", hashLabel: "new"}
+	w.sets["new"] = set
+	r := w.router()
+	if err := setWeight(t, r, rollout(hostConfig), 50); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.weights(); got != "100/0" {
+		t.Errorf("weights %s", got)
+	}
+	if events := strings.Join(w.eventsSince(), "\n"); !strings.Contains(events,
+		"the selector of Service shop/cart-canary asks for app=cart, but the pods of ReplicaSet cart-new carry app=basket") {
+		t.Errorf("events %s", events)
+	}
+}
