@@ -211,6 +211,6 @@ func FuzzDecide(f *testing.F) {
 			t.Fatalf("%+v does not say why", d)
 		}
 		guard.Answer(facts, d, time.Duration(written), time.Duration(threshold))
-		guard.NextWeight(written, flags&1 != 0, d, threshold)
+		_ = guard.NextWeight(written, flags&1 != 0, d, threshold)
 	})
 }
