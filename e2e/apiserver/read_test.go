@@ -66,7 +66,7 @@ func TestReadsFollowWhatOthersWriteAndCostNoRequest(t *testing.T) {
 		if _, err := s.ReplicaSets("no-such-rollout"); err != nil {
 			t.Fatal(err)
 		}
-		_ = s.ServiceHash(s.namespace, name)
+		_ = s.ServiceSelector(s.namespace, name)
 		_, _ = s.DestinationRule(s.namespace, name)
 	}
 	if after := countRequests(t, s.account); after != before {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	// Keeps istio.io/api in go.mod: its folder holds the definitions.
 	_ "istio.io/api/networking/v1"
@@ -23,42 +24,118 @@ var istioKinds = []string{
 	"serviceentries.networking.istio.io",
 }
 
-// rolloutsCRDs is the folder with the definitions of the release of Argo
-// Rollouts that the e2e module requires. Older controllers work with them too.
-func rolloutsCRDs(ctx context.Context) (string, error) {
-	folder, err := requiredFolder(ctx, rolloutsModule)
-	return filepath.Join(folder, "manifests", "crds"), err
+// looseKinds are definitions that a controller must find but that no plugin has
+// to do with. They repeat the schema of a pod in many places; storing them as
+// they are would take half of a lab's start.
+var looseKinds = []string{
+	"analysisruns.argoproj.io",
+	"analysistemplates.argoproj.io",
+	"clusteranalysistemplates.argoproj.io",
+	"experiments.argoproj.io",
 }
 
-// istioCRDs reads the definitions, with every version that Istio serves.
-func istioCRDs(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	folder, err := requiredFolder(ctx, istioModule)
+// definitions reads what the lab installs: those of the release of Argo
+// Rollouts that the e2e module requires, with which older controllers work, too,
+// and Istio's, in every version that Istio serves.
+func definitions(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	rollouts, err := requiredFolder(ctx, rolloutsModule)
 	if err != nil {
 		return nil, err
 	}
-	name := filepath.Join(folder, "kubernetes", "customresourcedefinitions.gen.yaml")
-	content, err := os.ReadFile(name)
+	istio, err := requiredFolder(ctx, istioModule)
+	if err != nil {
+		return nil, err
+	}
+	wanted := append([]string{"rollouts.argoproj.io"}, looseKinds...)
+	found, err := readDefinitions(filepath.Join(rollouts, "manifests", "crds", "*-crd.yaml"), wanted)
+	if err != nil {
+		return nil, err
+	}
+	more, err := readDefinitions(filepath.Join(istio, "kubernetes", "customresourcedefinitions.gen.yaml"), istioKinds)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, more...)
+	for _, crd := range found {
+		lighten(crd)
+	}
+	return found, nil
+}
+
+// readDefinitions reads the definitions wanted from the files that match a pattern.
+func readDefinitions(pattern string, wanted []string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	files, err := filepath.Glob(pattern)
 	if err != nil {
 		return nil, err
 	}
 	var found []*apiextensionsv1.CustomResourceDefinition
-	for document := range bytes.SplitSeq(content, []byte("\n---\n")) {
-		for _, kind := range istioKinds {
-			// Decoding takes long; a look at the text spares that of the others.
-			if !bytes.Contains(document, []byte("\n  name: "+kind+"\n")) {
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		for document := range bytes.SplitSeq(content, []byte("\n---\n")) {
+			if !names(document, wanted) {
 				continue
 			}
 			crd := &apiextensionsv1.CustomResourceDefinition{}
 			if err := yaml.Unmarshal(document, crd); err != nil {
-				return nil, fmt.Errorf("%s in %s: %w", kind, name, err)
+				return nil, fmt.Errorf("definition in %s: %w", file, err)
 			}
 			found = append(found, crd)
 		}
 	}
-	if len(found) != len(istioKinds) {
-		return nil, fmt.Errorf("%s has %d of the definitions %v", name, len(found), istioKinds)
+	if len(found) != len(wanted) {
+		return nil, fmt.Errorf("%s has %d of the definitions %v", pattern, len(found), wanted)
 	}
 	return found, nil
+}
+
+// names looks for the metadata of a wanted definition in the text: decoding
+// takes long, and most of Istio's are not wanted.
+func names(document []byte, wanted []string) bool {
+	return slices.ContainsFunc(wanted, func(name string) bool {
+		return bytes.Contains(document, []byte("\n  name: "+name+"\n"))
+	})
+}
+
+// lighten takes out what only costs time: texts for people, and the schemas of
+// loose kinds. What is left is checked and pruned as in any cluster.
+func lighten(crd *apiextensionsv1.CustomResourceDefinition) {
+	loose := slices.Contains(looseKinds, crd.Name)
+	for i := range crd.Spec.Versions {
+		schema := crd.Spec.Versions[i].Schema
+		if loose {
+			keep := true
+			schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &keep}
+			continue
+		}
+		withoutTexts(schema.OpenAPIV3Schema)
+	}
+}
+
+// withoutTexts removes the descriptions from a schema and all below it.
+func withoutTexts(schema *apiextensionsv1.JSONSchemaProps) {
+	if schema == nil {
+		return
+	}
+	schema.Description = ""
+	for name, property := range schema.Properties {
+		withoutTexts(&property)
+		schema.Properties[name] = property
+	}
+	if schema.Items != nil {
+		withoutTexts(schema.Items.Schema)
+	}
+	if schema.AdditionalProperties != nil {
+		withoutTexts(schema.AdditionalProperties.Schema)
+	}
+	for _, list := range [][]apiextensionsv1.JSONSchemaProps{schema.AllOf, schema.AnyOf, schema.OneOf} {
+		for i := range list {
+			withoutTexts(&list[i])
+		}
+	}
+	withoutTexts(schema.Not)
 }
 
 // requiredFolder is the source of a module at the version that e2e/go.mod requires.

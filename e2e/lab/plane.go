@@ -23,18 +23,11 @@ var silenceControllerRuntime = sync.OnceFunc(func() { ctrllog.SetLogger(logr.Dis
 // startAPIServer runs etcd and kube-apiserver and installs the definitions of
 // Argo Rollouts and Istio.
 func (l *Lab) startAPIServer(ctx context.Context) error {
-	crds, err := istioCRDs(ctx)
+	crds, err := definitions(ctx)
 	if err != nil {
 		return err
 	}
-	folder, err := rolloutsCRDs(ctx)
-	if err != nil {
-		return err
-	}
-	l.env = &envtest.Environment{
-		CRDDirectoryPaths: []string{folder}, ErrorIfCRDPathMissing: true, CRDs: crds,
-		ControlPlaneStartTimeout: startTimeout,
-	}
+	l.env = &envtest.Environment{CRDs: crds, ControlPlaneStartTimeout: startTimeout}
 	l.env.CRDInstallOptions.MaxTime = startTimeout
 	if err := l.configureEtcd(); err != nil {
 		return err

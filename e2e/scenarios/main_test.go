@@ -83,7 +83,7 @@ func instanceID(version string) string {
 
 // patience bounds one scenario. A good run takes a tenth of it; the machines
 // that run the tests are small and shared.
-const patience = 4 * time.Minute
+const patience = 2 * time.Minute
 
 // play opens a scene, lets the test play in it, and returns what was recorded.
 // The timeline is printed when the test fails.

@@ -181,3 +181,45 @@ func (s *Scene) ScaleReplicaSet(ctx context.Context, hash string, replicas int32
 	}
 	return nil
 }
+
+// Annotate sets an annotation of the Rollout, or removes it when the value is "".
+func (s *Scene) Annotate(ctx context.Context, key, value string) error {
+	var set any // null removes it
+	if value != "" {
+		set = value
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: set}}})
+	if err != nil {
+		return err
+	}
+	if _, err = s.rollouts.Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("annotate Rollout %s/%s: %w", s.Namespace, name, err)
+	}
+	return nil
+}
+
+// FailOne is Fail for one pod of a revision, always the same.
+func (s *Scene) FailOne(ctx context.Context, hash string, unready bool) error {
+	pods, err := s.lab.Client.CoreV1().Pods(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: HashSelector(hash)})
+	if err != nil {
+		return err
+	}
+	first := ""
+	for _, pod := range pods.Items {
+		if first == "" || pod.Name < first {
+			first = pod.Name
+		}
+	}
+	var value any // null removes it
+	if unready {
+		value = "true"
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{lab.Unready: value}}})
+	if err != nil {
+		return err
+	}
+	if _, err = s.lab.Client.CoreV1().Pods(s.Namespace).Patch(ctx, first, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("annotate Pod %s/%s: %w", s.Namespace, first, err)
+	}
+	return nil
+}

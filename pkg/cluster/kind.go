@@ -15,15 +15,9 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/jsonpatch"
 )
-
-// ownWriteTTL bounds how long a write of ours is served in place of the watch's
-// older object. The watch brings it within milliseconds; a minute covers a
-// watch that is being set up again.
-const ownWriteTTL = time.Minute
 
 // conflictBackoff paces the reads after a conflict. Two writers that meet need
 // one more round; more than that is a loop of somebody else's, which the
@@ -45,7 +39,7 @@ type kind[T view] struct {
 	kindName string
 	client   dynamic.NamespaceableResourceInterface
 	parse    func(*unstructured.Unstructured) T
-	cache    cache.MutationCache
+	written  written[T]
 }
 
 func newKind[T view](client dynamic.Interface, gvr schema.GroupVersionResource, kindName, namespace string,
@@ -60,7 +54,6 @@ func newKind[T view](client dynamic.Interface, gvr schema.GroupVersionResource, 
 	k.watched.name, k.watched.informer = gvr.GroupResource().String(), informer
 	// Set before the start, so it cannot fail.
 	_ = informer.SetTransform(k.strip)
-	k.cache = cache.NewIntegerResourceVersionMutationCache(klog.Background(), informer.GetStore(), nil, ownWriteTTL, false)
 	return k
 }
 
@@ -77,20 +70,24 @@ func (k *kind[T]) objectName(namespace, name string) string {
 	return fmt.Sprintf("%s %s/%s", k.kindName, namespace, name)
 }
 
+// get returns the newest version that this process knows.
 func (k *kind[T]) get(namespace, name string) (T, error) {
-	var none T
-	object, found, err := k.cache.GetByKey(namespace + "/" + name)
-	if err != nil {
-		return none, fmt.Errorf("%s: %w", k.objectName(namespace, name), err)
-	}
+	brought, found := k.brought(keyOf(namespace, name))
 	if !found {
-		return none, apierrors.NewNotFound(k.resource(), namespace+"/"+name)
+		return brought, apierrors.NewNotFound(k.resource(), namespace+"/"+name)
+	}
+	return k.written.newest(brought), nil
+}
+
+// brought is what the watch has brought of an object, if it has brought any.
+func (k *kind[T]) brought(key string) (T, bool) {
+	object, _, err := k.informer.GetStore().GetByKey(key)
+	if err != nil {
+		var none T
+		return none, false
 	}
 	parsed, ok := object.(T)
-	if !ok {
-		return none, fmt.Errorf("%s: the cache holds a %T", k.objectName(namespace, name), object)
-	}
-	return parsed, nil
+	return parsed, ok
 }
 
 func (k *kind[T]) resource() schema.GroupResource {
@@ -136,7 +133,7 @@ func (k *kind[T]) patch(ctx context.Context, object T, patch jsonpatch.Patch) (T
 		return object, err
 	}
 	written := k.parse(result)
-	k.cache.Mutation(written)
+	k.written.keep(written, k.brought)
 	return written, nil
 }
 
@@ -156,7 +153,7 @@ func (k *kind[T]) afterFailure(ctx context.Context, object T, failure error) (T,
 		return object, fmt.Errorf("writing %s: %w", name, failure)
 	}
 	fresh := k.parse(u)
-	k.cache.Mutation(fresh)
+	k.written.keep(fresh, k.brought)
 	return fresh, nil
 }
 

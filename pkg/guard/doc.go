@@ -88,6 +88,4 @@
 // A step other than Nothing and MoveLabel is answered with an error, never with success (argo-rollouts#4390). Those of the
 // canary side end by themselves within settle. WaitPods lasts until there are pods, and stands only where success would
 // send traffic to nobody.
-//
-// PlanReturn keeps a weight from going back to a stable side whose label is still to be moved (argo-rollouts#1734).
 package guard

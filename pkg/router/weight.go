@@ -61,6 +61,10 @@ func (r *Router) stableFirst(ctx context.Context, s *situation, m *memory, weigh
 	if s.rule == nil || weight >= canary {
 		return nil
 	}
+	routed, err := s.routed()
+	if err != nil || s.podsOf(canarySide, routed.canary).Available == 0 {
+		return err // a canary without pods loses its weight, whatever the label says
+	}
 	return r.moveLabels(ctx, s, m, hashes{stable: s.status.stable})
 }
 
