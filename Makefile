@@ -55,6 +55,7 @@ lab: ## Start the control plane with controller and plugin, until Ctrl-C.
 
 release-snapshot: ## Build the release's files into dist/, without publishing.
 	go run $(GORELEASER) release --snapshot --clean
+	cd dist && sha256sum --check checksums.txt
 
 clean: ## Remove what was built, but not the lab's components (e2e/.bin).
 	rm -rf bin dist
