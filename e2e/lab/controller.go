@@ -24,8 +24,6 @@ const (
 	DefaultPluginName = "argoproj-labs/istio"
 
 	instanceLabel = "argo-rollouts.argoproj.io/controller-instance-id"
-	// pluginFolder is where a controller puts its plugins, below its working folder.
-	pluginFolder = "plugin-bin"
 	// startedLine is what a controller logs once its caches are filled and its workers run.
 	startedLine = "Started controller"
 	// controllerPatience is how long a controller may take to end in good order.

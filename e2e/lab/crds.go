@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	// Keeps istio.io/api in go.mod: its folder holds the definitions.
 	_ "istio.io/api/networking/v1"
@@ -34,10 +35,33 @@ var looseKinds = []string{
 	"experiments.argoproj.io",
 }
 
-// definitions reads what the lab installs: those of the release of Argo
-// Rollouts that the e2e module requires, with which older controllers work, too,
-// and Istio's, in every version that Istio serves.
+// definitions are what the lab installs: those of the release of Argo Rollouts
+// that the e2e module requires, with which older controllers work, too, and
+// Istio's, in every version that Istio serves. They are read once in a process,
+// which takes a second.
 func definitions(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	definitionsRead.Lock()
+	defer definitionsRead.Unlock()
+	if definitionsRead.list == nil {
+		list, err := readAllDefinitions(ctx)
+		if err != nil {
+			return nil, err
+		}
+		definitionsRead.list = list
+	}
+	copies := make([]*apiextensionsv1.CustomResourceDefinition, len(definitionsRead.list))
+	for i, crd := range definitionsRead.list {
+		copies[i] = crd.DeepCopy() // envtest writes into what it is given
+	}
+	return copies, nil
+}
+
+var definitionsRead struct {
+	sync.Mutex
+	list []*apiextensionsv1.CustomResourceDefinition
+}
+
+func readAllDefinitions(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	rollouts, err := requiredFolder(ctx, rolloutsModule)
 	if err != nil {
 		return nil, err

@@ -169,20 +169,10 @@ func (l *Lab) Stop() error {
 		stop()
 	}
 	l.processes.stop()
-	err := l.stopEnvtest()
 	if l.keepFiles {
-		return err
-	}
-	return errors.Join(err, os.RemoveAll(l.dir))
-}
-
-// stopEnvtest lets envtest see that its programs have ended. It reports an
-// error when one ends in the moment it looks, and is content at a second look.
-func (l *Lab) stopEnvtest() error {
-	if l.env == nil || l.env.Stop() == nil {
 		return nil
 	}
-	return l.env.Stop()
+	return os.RemoveAll(l.dir)
 }
 
 // onStop calls a function at the beginning of Stop.

@@ -29,37 +29,55 @@ func (l *Lab) startAPIServer(ctx context.Context) error {
 	}
 	l.env = &envtest.Environment{CRDs: crds, ControlPlaneStartTimeout: startTimeout}
 	l.env.CRDInstallOptions.MaxTime = startTimeout
-	if err := l.configureEtcd(); err != nil {
+	etcd, err := l.configureEtcd()
+	if err != nil {
 		return err
 	}
-	if err := l.configureAPIServer(); err != nil {
+	server, err := l.configureAPIServer()
+	if err != nil {
 		return err
 	}
-	_, err = l.env.Start()
-	return err
+	started := make(chan error, 1)
+	go func() {
+		_, err := l.env.Start()
+		// The programs have these files; envtest starts none any more.
+		etcd.Close()
+		server.Close()
+		started <- err
+	}()
+	// envtest knows no context. After an interruption it fails by itself, as
+	// Stop kills what it started and keeps it from starting more.
+	select {
+	case err := <-started:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for etcd and kube-apiserver: %w", ctx.Err())
+	}
 }
 
-func (l *Lab) configureEtcd() error {
+// configureEtcd returns etcd's log, to be closed when etcd has been started.
+func (l *Lab) configureEtcd() (*os.File, error) {
 	etcd := &envtest.Etcd{DataDir: filepath.Join(l.dir, dataFolder)}
 	path, out, err := l.wrapped(Etcd)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	etcd.Path, etcd.Out, etcd.Err = path, out, out
 	// The data does not outlive the lab, so nothing is gained by waiting for the disk.
 	etcd.Configure().Set("unsafe-no-fsync", "true").Set("log-level", "warn")
 	l.env.ControlPlane.Etcd = etcd
-	return nil
+	return out, nil
 }
 
-func (l *Lab) configureAPIServer() error {
+// configureAPIServer returns the server's log, as configureEtcd does.
+func (l *Lab) configureAPIServer() (*os.File, error) {
 	policy := filepath.Join(l.dir, "audit.yaml")
 	if err := os.WriteFile(policy, auditPolicy, 0o644); err != nil {
-		return err
+		return nil, err
 	}
 	path, out, err := l.wrapped(APIServer)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	server := l.env.ControlPlane.GetAPIServer()
 	server.CertDir = filepath.Join(l.dir, "apiserver")
@@ -74,7 +92,7 @@ func (l *Lab) configureAPIServer() error {
 		Set("max-requests-inflight", "0").
 		Set("max-mutating-requests-inflight", "0").
 		Set("profiling", "false")
-	return nil
+	return out, nil
 }
 
 // wrapped prepares a component for envtest, which starts it by a path alone:
@@ -89,7 +107,6 @@ func (l *Lab) wrapped(c Component) (script string, out *os.File, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	l.onStop(func() { out.Close() })
 	l.processes.remember(proc)
 	script, err = l.processes.script(l.dir, c.binary, binary)
 	return script, out, err

@@ -22,11 +22,13 @@ const launcher = `: > "$0/$$" && exec "$@"`
 
 // reaper waits for the end of its input, which comes when the lab closes it or
 // dies, and then kills every process group noted in the folder $1 and removes
-// the folder $2. It ignores the signals of a terminal, as it has to outlive the
-// lab.
+// the folder $2. It moves the notes first: without their folder the launcher
+// starts nothing more. It ignores the signals of a terminal, as it has to
+// outlive the lab.
 const reaper = `trap '' INT TERM HUP
 cat >/dev/null
-for f in "$1"/*; do kill -s KILL -- "-${f##*/}"; done 2>/dev/null
+mv "$1" "$1.ended"
+for f in "$1.ended"/*; do kill -s KILL -- "-${f##*/}"; done 2>/dev/null
 rm -rf "$2"`
 
 // dataFolder has etcd's data, which is large and of no use after the lab.
@@ -146,10 +148,26 @@ func (p *processes) stop() {
 		proc.kill()
 	}
 	p.lifeline.Close()
-	_ = p.reaper.Wait() // its last kill fails whenever nothing is left, which is the rule
+	_ = p.reaper.Wait() // says nothing: a program may have ended by itself before
 	for _, proc := range list {
 		if proc.cmd != nil {
 			<-proc.done
+		}
+	}
+	p.awaitNoted()
+}
+
+// awaitNoted waits until the programs that envtest started are gone, too: they
+// write into folders that are removed next.
+func (p *processes) awaitNoted() {
+	notes, _ := filepath.Glob(filepath.Join(p.notes+".ended", "*"))
+	for _, note := range notes {
+		pid, err := strconv.Atoi(filepath.Base(note))
+		for range 500 {
+			if err != nil || syscall.Kill(pid, 0) == syscall.ESRCH {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
 		}
 	}
 }

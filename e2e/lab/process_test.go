@@ -86,7 +86,7 @@ func TestProgramsAndTheirChildrenEndWhenTheLabsProcessIsKilled(t *testing.T) {
 	awaitGone(t, pids)
 }
 
-func TestStopEndsProgramsAndTheirChildrenAndLeavesNoNote(t *testing.T) {
+func TestStopEndsProgramsAndTheirChildrenAndStartsNoMore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p, err := newProcesses(dir)
@@ -103,8 +103,10 @@ func TestStopEndsProgramsAndTheirChildrenAndLeavesNoNote(t *testing.T) {
 	}
 	p.stop()
 	awaitGone(t, pids)
-	if notes, err := os.ReadDir(p.notes); err != nil || len(notes) > 0 {
-		t.Errorf("notes left: %v, %v", notes, err)
+	if late, err := p.start(family(filepath.Join(dir, "late"))); err != nil {
+		t.Error(err)
+	} else if <-late.done; late.state() == "exit status 0" || exists(filepath.Join(dir, "late")) {
+		t.Errorf("a program started after the stop: %s", late.state())
 	}
 	if p.reaper.ProcessState == nil {
 		t.Error("the reaper still runs")

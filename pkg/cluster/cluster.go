@@ -3,11 +3,11 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -58,7 +58,9 @@ type Cluster struct {
 
 	podsChanged atomic.Pointer[func(types.UID)]
 
-	mu       sync.Mutex
+	// starting is held by the call that tries to start. It is a semaphore and not
+	// a mutex so that a call that waits for another still ends at its deadline.
+	starting *semaphore.Weighted
 	started  bool
 	failed   error
 	failedAt time.Time
@@ -88,7 +90,7 @@ func New(config *rest.Config, options Options, log hclog.Logger) (*Cluster, erro
 		options.SyncWait = 3 * time.Second
 	}
 	c := &Cluster{
-		options: options, log: log, discovery: discovery, dynamic: dyn, typed: typed,
+		options: options, log: log, starting: semaphore.NewWeighted(1), discovery: discovery, dynamic: dyn, typed: typed,
 		services: newServices(typed, options.Namespace),
 		events:   newEvents(typed),
 	}
@@ -129,15 +131,17 @@ func (c *Cluster) Ready(ctx context.Context) error {
 // A watch that cannot connect backs off for up to 30 s; asking first means that
 // the watches start the moment the API server is there.
 func (c *Cluster) start(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	if err := c.starting.Acquire(ctx, 1); err != nil {
+		return fmt.Errorf("asking the API server for %s: %w", networkingGroup, err)
+	}
+	defer c.starting.Release(1)
 	if c.started {
 		return nil
 	}
 	if c.failed != nil && time.Since(c.failedAt) < startPause {
 		return c.failed
 	}
-	versions, err := servedVersions(ctx, c.discovery)
+	versions, err := servedVersions(ctx, c.resourcesOf)
 	if err != nil {
 		c.failed, c.failedAt = err, time.Now()
 		return err

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 )
 
 const networkingGroup = "networking.istio.io"
@@ -21,17 +21,22 @@ type served struct {
 	virtualServices, destinationRules schema.GroupVersionResource
 }
 
-// servedVersions asks the API server which version of each kind it serves. The
-// discovery client takes no context, so a slow server is bounded by the
-// client's own time-out and the caller's deadline is checked between requests.
-func servedVersions(ctx context.Context, d discovery.DiscoveryInterface) (served, error) {
+// resourcesOf asks for the resources of one version. The discovery client's own
+// methods take no context, and a call must end at its deadline.
+func (c *Cluster) resourcesOf(ctx context.Context, version schema.GroupVersion) (*metav1.APIResourceList, error) {
+	list := &metav1.APIResourceList{}
+	err := c.discovery.RESTClient().Get().AbsPath("/apis/" + version.String()).Do(ctx).Into(list)
+	return list, err
+}
+
+// servedVersions asks which version of each kind is served.
+func servedVersions(ctx context.Context,
+	ask func(context.Context, schema.GroupVersion) (*metav1.APIResourceList, error),
+) (served, error) {
 	var out served
 	for _, version := range istioVersions {
-		if err := ctx.Err(); err != nil {
-			return served{}, fmt.Errorf("asking the API server for %s: %w", networkingGroup, err)
-		}
 		gv := schema.GroupVersion{Group: networkingGroup, Version: version}
-		list, err := d.ServerResourcesForGroupVersion(gv.String())
+		list, err := ask(ctx, gv)
 		if apierrors.IsNotFound(err) {
 			continue
 		}

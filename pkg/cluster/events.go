@@ -10,7 +10,9 @@ import (
 )
 
 // eventBurst is how many Events one Rollout may have at once before client-go
-// drops them. A canary of many steps writes more than its default of 25.
+// drops them, and of one reason within ten minutes before it merges them. A
+// canary of many steps, or a ramp of many pods, has more than its defaults of 25
+// and 10.
 const eventBurst = 200
 
 // events writes Events in the background: a reconcile never waits for one, and
@@ -22,7 +24,7 @@ type events struct {
 }
 
 func newEvents(client kubernetes.Interface) *events {
-	broadcaster := record.NewBroadcaster(record.WithCorrelatorOptions(record.CorrelatorOptions{BurstSize: eventBurst, QPS: 1}))
+	broadcaster := record.NewBroadcaster(record.WithCorrelatorOptions(record.CorrelatorOptions{BurstSize: eventBurst, QPS: 1, MaxEvents: eventBurst}))
 	return &events{
 		client: client, broadcaster: broadcaster,
 		recorder: broadcaster.NewRecorder(runtime.NewScheme(), corev1.EventSource{Component: FieldManager}),

@@ -259,7 +259,7 @@ func (m Move) explain(name string, l Label, step MoveStep, weight int32) string 
 		return fmt.Sprintf("%s: its weight of %d has to go down to %d first, as only %d replicas of %s are available",
 			names, l.Weight, weight, max(0, l.ToPods.Available), l.To)
 	case WaitSettle:
-		return fmt.Sprintf("%s: the lower weight has another %s to reach the proxies", names, l.unsettled(m.Settle))
+		return fmt.Sprintf("%s: the weight last written has another %s to reach the proxies", names, l.unsettled(m.Settle))
 	case WaitPods:
 		return fmt.Sprintf("%s: waiting for replicas of %s, %d of %d available",
 			names, l.To, max(0, l.ToPods.Available), max(0, l.ToPods.Size))

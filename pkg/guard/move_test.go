@@ -66,7 +66,7 @@ func TestPlanMove(t *testing.T) {
 			canary: lowered(goes("s1", 20, "c2", 0, 0), 400*time.Millisecond), stable: stays("s1", 20, 100),
 			want: guard.Plan{
 				Canary: guard.WaitSettle, Remaining: 600 * time.Millisecond,
-				Err: "canary subset still names s1, not c2: the lower weight has another 600ms to reach the proxies",
+				Err: "canary subset still names s1, not c2: the weight last written has another 600ms to reach the proxies",
 			},
 		},
 		"a rollback to a ReplicaSet that scaleDownDelay kept whole waits for nothing": {
@@ -77,7 +77,7 @@ func TestPlanMove(t *testing.T) {
 			canary: lowered(goes("s2", 20, "c1", 2, 0), 0), stable: stays("s2", 20, 100),
 			want: guard.Plan{
 				Canary: guard.WaitSettle, Remaining: settle,
-				Err: "canary subset still names s2, not c1: the lower weight has another 1s to reach the proxies",
+				Err: "canary subset still names s2, not c1: the weight last written has another 1s to reach the proxies",
 			},
 		},
 
@@ -93,7 +93,7 @@ func TestPlanMove(t *testing.T) {
 			canary: lowered(goes("c2", 6, "c3", 0, 0), 2*time.Millisecond), stable: stays("s1", 20, 100),
 			want: guard.Plan{
 				Canary: guard.WaitSettle, Remaining: 998 * time.Millisecond,
-				Err: "canary subset still names c2, not c3: the lower weight has another 998ms to reach the proxies",
+				Err: "canary subset still names c2, not c3: the weight last written has another 998ms to reach the proxies",
 			},
 		},
 		"supersede, 3: the proxies have the weight, the label moves without waiting for pods": {
@@ -119,7 +119,7 @@ func TestPlanMove(t *testing.T) {
 			canary: lowered(goes("c3", 6, "c2", 2, 10), 900*time.Millisecond), stable: stays("s1", 20, 90),
 			want: guard.Plan{
 				Canary: guard.WaitSettle, Remaining: 100 * time.Millisecond,
-				Err: "canary subset still names c3, not c2: the lower weight has another 100ms to reach the proxies",
+				Err: "canary subset still names c3, not c2: the weight last written has another 100ms to reach the proxies",
 			},
 		},
 		"supersede with one pod by setCanaryScale: the intended count is enough": {
@@ -133,6 +133,13 @@ func TestPlanMove(t *testing.T) {
 			want: guard.Plan{
 				Canary: guard.LowerFirst, Weight: 5,
 				Err: "canary subset still names c2, not c3: its weight of 50 has to go down to 5 first, as only 1 replicas of c3 are available",
+			},
+		},
+		"supersede beside a small stable: the new pods take as much as the stable's": {
+			canary: goes("c2", 18, "c3", 3, 90), stable: stays("s1", 1, 10),
+			want: guard.Plan{
+				Canary: guard.LowerFirst, Weight: 75,
+				Err: "canary subset still names c2, not c3: its weight of 90 has to go down to 75 first, as only 3 replicas of c3 are available",
 			},
 		},
 		"supersede of a canary that has lost its pods: they are in nobody's way": {
@@ -215,7 +222,7 @@ func TestPlanMove(t *testing.T) {
 			canary: stays("c3", 20, 100), stable: lowered(goes("s1", 20, "h2", 0, 0), 300*time.Millisecond),
 			want: guard.Plan{
 				Stable: guard.WaitSettle, Remaining: 700 * time.Millisecond,
-				Err: "stable subset still names s1, not h2: the lower weight has another 700ms to reach the proxies",
+				Err: "stable subset still names s1, not h2: the weight last written has another 700ms to reach the proxies",
 			},
 		},
 		"a new revision right behind a promotion: the stable label first, then the weight": {
@@ -230,20 +237,25 @@ func TestPlanMove(t *testing.T) {
 			canary: stays("h2", 0, 100), stable: lowered(goes("s1", 20, "h2", 0, 0), 300*time.Millisecond),
 			want: guard.Plan{
 				Stable: guard.WaitSettle, Remaining: 700 * time.Millisecond,
-				Err: "stable subset still names s1, not h2: the lower weight has another 700ms to reach the proxies",
+				Err: "stable subset still names s1, not h2: the weight last written has another 700ms to reach the proxies",
 			},
 		},
 		"a stable label that moves to few pods beside the canary waits for late proxies": {
 			canary: stays("c3", 20, 100), stable: lowered(goes("s1", 20, "h2", 2, 0), 300*time.Millisecond),
 			want: guard.Plan{
 				Stable: guard.WaitSettle, Remaining: 700 * time.Millisecond,
-				Err: "stable subset still names s1, not h2: the lower weight has another 700ms to reach the proxies",
+				Err: "stable subset still names s1, not h2: the weight last written has another 700ms to reach the proxies",
 			},
+		},
+
+		"a stable label that moves to a whole ReplicaSet waits for nothing": {
+			canary: stays("c3", 20, 100), stable: lowered(goes("s1", 20, "h2", 20, 0), 0),
+			want: guard.Plan{Stable: guard.MoveLabel},
 		},
 
 		// Back to the stable
 		"joining a stable that is small moves the same traffic as lowering the weight would": {
-			canary: goes("c2", 10, "s1", 5, 50), stable: stays("s1", 5, 50),
+			canary: goes("c2", 14, "s1", 5, 70), stable: stays("s1", 5, 30),
 			want: guard.Plan{Canary: guard.MoveLabel},
 		},
 		"dynamic rollback at its end: the canary label joins the stable under weight": {
@@ -304,7 +316,7 @@ func TestPlanMove(t *testing.T) {
 			canary: lowered(goes("c2", 6, "c3", 0, 0), -200*time.Millisecond), stable: stays("s1", 20, 100),
 			want: guard.Plan{
 				Canary: guard.WaitSettle, Remaining: 1200 * time.Millisecond,
-				Err: "canary subset still names c2, not c3: the lower weight has another 1.2s to reach the proxies",
+				Err: "canary subset still names c2, not c3: the weight last written has another 1.2s to reach the proxies",
 			},
 		},
 		"a time in the far future does not hold up a Rollout": {

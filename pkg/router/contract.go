@@ -85,9 +85,13 @@ func (s *situation) subsetLabels(name string) map[string]string {
 	return nil
 }
 
-// podsOf returns the pods of a hash that a side's requests can reach. A hash
-// without a ReplicaSet has none, and neither has one whose pods lack a label that
-// the side asks for: a subset is empty then, whatever its name promises.
+// podsOf returns the pods of a hash that a side's requests can reach; a hash
+// without a ReplicaSet has none.
+//
+// A canary whose pods lack a label has none either: its subset is empty, whatever
+// its name promises, and so will the stable's be once it is promoted. The stable
+// side is counted by its hash alone: its labels are what serves today, and to
+// distrust them could only send traffic elsewhere or stop a reconcile for good.
 func (s *situation) podsOf(which side, hash string) guard.Pods {
 	var pods guard.Pods
 	for _, set := range s.sets {
@@ -95,44 +99,71 @@ func (s *situation) podsOf(which side, hash string) guard.Pods {
 			continue
 		}
 		pods.Size += set.Size
-		if len(s.lacks(which, set)) == 0 {
+		if which == stableSide || s.reachable(set) {
 			pods.Available += set.Available
 		}
 	}
 	return pods
 }
 
+// reachable tells whether a ReplicaSet's pods carry what both sides ask for.
+func (s *situation) reachable(set cluster.ReplicaSet) bool {
+	return len(s.lacks(canarySide, set)) == 0 && len(s.lacks(stableSide, set)) == 0
+}
+
+// addedByOthers tells labels that pods or endpoints get after the template: from
+// Istio's injection and locality, and from Kubernetes.
+func addedByOthers(key string) bool {
+	domain, _, prefixed := strings.Cut(key, "/")
+	return prefixed && (strings.HasSuffix(domain, "istio.io") || strings.HasSuffix(domain, "kubernetes.io") || strings.HasSuffix(domain, "k8s.io"))
+}
+
 // lacks lists the labels that a side asks for and the pods do not carry, in a
-// fixed order. The hash is left out: it is what is being moved.
+// fixed order. The hash is left out, since it is what is being moved, and so is
+// what the controller or the mesh puts on pods later.
 func (s *situation) lacks(which side, set cluster.ReplicaSet) []string {
 	var keys []string
 	for key, value := range s.selects.of(which).labels {
-		if have, there := set.Labels[key]; key != hashLabel && (!there || have != value) {
-			keys = append(keys, key)
+		have, there := set.Labels[key]
+		if key == hashLabel || s.ephemeral[key] || there && have == value || !there && addedByOthers(key) {
+			continue
 		}
+		keys = append(keys, key)
 	}
 	slices.Sort(keys)
 	return keys
 }
 
-// mismatch says in words which side cannot reach its pods; "" when both can.
+// mismatch says in words which side cannot reach the pods that it has, or is to
+// get at the promotion; "" when all can.
 func (s *situation) mismatch() string {
 	var texts []string
-	for which, hash := range map[side]string{canarySide: s.status.canary, stableSide: s.status.stable} {
-		for _, set := range s.sets {
-			if hash == "" || set.Hash != hash || set.Size == 0 {
-				continue
-			}
-			for _, key := range s.lacks(which, set) {
-				texts = append(texts, s.explain(which, set, key))
-			}
+	for _, set := range s.sets {
+		if set.Size == 0 {
+			continue
+		}
+		canary := set.Hash == s.status.canary && s.status.canary != s.status.stable
+		if canary {
+			texts = append(texts, s.explainAll(canarySide, set, "gets no traffic")...)
+			texts = append(texts, s.explainAll(stableSide, set, "would get none once promoted, so it gets none as canary")...)
+		}
+		if set.Hash == s.status.stable {
+			texts = append(texts, s.explainAll(stableSide, set, "gets no traffic")...)
 		}
 	}
 	slices.Sort(texts)
 	return strings.Join(texts, "; ")
 }
 
-func (s *situation) explain(which side, set cluster.ReplicaSet, key string) string {
+func (s *situation) explainAll(which side, set cluster.ReplicaSet, effect string) []string {
+	var texts []string
+	for _, key := range s.lacks(which, set) {
+		texts = append(texts, s.explain(which, set, key, effect))
+	}
+	return texts
+}
+
+func (s *situation) explain(which side, set cluster.ReplicaSet, key, effect string) string {
 	name, place, wanted := "canary", s.split.Canary, s.selects.of(which)
 	if which == stableSide {
 		name, place = "stable", s.split.Stable
@@ -144,6 +175,6 @@ func (s *situation) explain(which side, set cluster.ReplicaSet, key string) stri
 		remedy = fmt.Sprintf("the pods of ReplicaSet %s have no label %s (they have %s): remove it, or add it to the pod template",
 			set.Name, key, strings.Join(known, ", "))
 	}
-	return fmt.Sprintf("the %s (%s) gets no traffic: %s asks for %s=%s, but %s",
-		name, place, wanted.askedBy[key], key, wanted.labels[key], remedy)
+	return fmt.Sprintf("ReplicaSet %s %s: on the %s side (%s) %s asks for %s=%s, but %s",
+		set.Name, effect, name, place, wanted.askedBy[key], key, wanted.labels[key], remedy)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
 )
 
@@ -22,10 +24,11 @@ func mislabelled(t *testing.T, subsetLabel string) (*world, *Router) {
 
 func TestACanaryThatItsSubsetCannotReachNeverGetsWeight(t *testing.T) {
 	for name, c := range map[string]struct{ label, weights, event string }{
-		"another value":   {"version: v1", "100/0", "its subset asks for version=v1, but the pods of ReplicaSet cart-v2 carry version=v2: write that, or remove the label"},
-		"no such label":   {"track: canary", "100/0", "its subset asks for track=canary, but the pods of ReplicaSet cart-v2 have no label track (they have app, rollouts-pod-template-hash, version)"},
-		"the right value": {"version: v2", "70/30", ""},
-		"a foreign hash":  {"rollouts-pod-template-hash: old", "70/30", ""},
+		"another value":       {"version: v1", "100/0", "its subset asks for version=v1, but the pods of ReplicaSet cart-v2 carry version=v2: write that, or remove the label"},
+		"no such label":       {"track: canary", "100/0", "its subset asks for track=canary, but the pods of ReplicaSet cart-v2 have no label track (they have app, rollouts-pod-template-hash, version)"},
+		"the right value":     {"version: v2", "70/30", ""},
+		"a label of the mesh": {"topology.istio.io/cluster: c1", "70/30", ""},
+		"a foreign hash":      {"rollouts-pod-template-hash: old", "70/30", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, r := mislabelled(t, c.label)
@@ -70,6 +73,59 @@ func TestAServiceThatDoesNotSelectTheCanaryKeepsItWithoutWeight(t *testing.T) {
 	}
 	if events := strings.Join(w.eventsSince(), "\n"); !strings.Contains(events,
 		"the selector of Service shop/cart-canary asks for app=cart, but the pods of ReplicaSet cart-new carry app=basket") {
+		t.Errorf("events %s", events)
+	}
+}
+
+func TestACanaryThatTheStablesSubsetCannotReachIsNotPromotedIntoNothing(t *testing.T) {
+	w := newWorld(t, subsetVirtualService, strings.Replace(subsetDestinationRule,
+		"{name: stable, labels: {app: cart}}", "{name: stable, labels: {app: cart, version: v1}}", 1))
+	w.sets["v1"] = cluster.ReplicaSet{Name: "cart-v1", Available: 20, Size: 20, Labels: map[string]string{"app": "cart", "version": "v1", hashLabel: "v1"}}
+	w.sets["v2"] = cluster.ReplicaSet{Name: "cart-v2", Available: 20, Size: 20, Labels: map[string]string{"app": "cart", "version": "v2", hashLabel: "v2"}}
+	r, ro := w.router(), rollout(subsetConfig)
+	ro.Status.StableRS, ro.Status.CurrentPodHash = "v1", "v2"
+	mustUpdate(t, r, ro, "v2", "v1")
+	if err := setWeight(t, r, ro, 100); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.weights(); got != "100/0" {
+		t.Errorf("weights %s", got)
+	}
+	if events := strings.Join(w.eventsSince(), "\n"); !strings.Contains(events, "ReplicaSet cart-v2 would get none once promoted") {
+		t.Errorf("events %s", events)
+	}
+}
+
+func TestAnUnreachableStableDoesNotStopTheReconcile(t *testing.T) {
+	w := newWorld(t, subsetVirtualService, strings.Replace(subsetDestinationRule,
+		"{name: stable, labels: {app: cart}}", "{name: stable, labels: {app: cart, track: stable}}", 1))
+	w.pods("v1", 20, 20)
+	r, ro := w.router(), rollout(subsetConfig)
+	ro.Status.StableRS, ro.Status.CurrentPodHash = "v1", "v1"
+	mustUpdate(t, r, ro, "v1", "v1")
+	if events := strings.Join(w.eventsSince(), "\n"); !strings.Contains(events, "SubsetMatchesNoPods") {
+		t.Errorf("events %s", events)
+	}
+}
+
+func TestLabelsThatTheControllerChangesAtAPromotionAreNotJudged(t *testing.T) {
+	w := newWorld(t, subsetVirtualService, strings.NewReplacer(
+		"{name: stable, labels: {app: cart}}", "{name: stable, labels: {app: cart, role: stable}}",
+		"{name: canary, labels: {app: cart}}", "{name: canary, labels: {app: cart, role: canary}}").Replace(subsetDestinationRule))
+	w.pods("v1", 20, 20)
+	w.pods("v2", 20, 20)
+	r, ro := w.router(), rollout(subsetConfig)
+	ro.Spec.Strategy.Canary.CanaryMetadata = &v1alpha1.PodTemplateMetadata{Labels: map[string]string{"role": "canary"}}
+	ro.Spec.Strategy.Canary.StableMetadata = &v1alpha1.PodTemplateMetadata{Labels: map[string]string{"role": "stable"}}
+	ro.Status.StableRS, ro.Status.CurrentPodHash = "v1", "v2"
+	mustUpdate(t, r, ro, "v2", "v1")
+	if err := setWeight(t, r, ro, 50); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.weights(); got != "50/50" {
+		t.Errorf("weights %s", got)
+	}
+	if events := strings.Join(w.eventsSince(), "\n"); strings.Contains(events, "SubsetMatchesNoPods") {
 		t.Errorf("events %s", events)
 	}
 }

@@ -36,6 +36,7 @@ func (r *Router) UpdateHash(ctx context.Context, ro *v1alpha1.Rollout, canaryHas
 		return err
 	}
 	m.subject = s.subject
+	r.reportContract(s, m)
 	m.announced = hashes{canary: canaryHash, stable: stableHash}
 	if s.rule == nil {
 		return nil
@@ -101,24 +102,25 @@ func (s *situation) sideWeights() (canary, stable int32) {
 
 // since is how long ago a weight was written. A process that did not write it
 // itself asks the VirtualServices, whose managedFields keep the second of our
-// last write: so a wait survives a restart without anything stored for it. The
-// second is taken to its end, and a time that another clock has put into the
-// future is no time at all.
+// last write: so a wait survives a restart without anything stored for it, and a
+// write whose answer was lost counts too. The second is taken to its end, and a
+// time that another clock has put into the future is no time at all.
 func (r *Router) since(s *situation, at time.Time) (time.Duration, bool) {
-	now := r.clock.Now()
-	if !at.IsZero() {
-		return now.Sub(at), true
-	}
+	now, own := r.clock.Now(), true
 	for _, vs := range s.services {
 		if vs.LastWrite.After(at) {
-			at = vs.LastWrite
+			at, own = vs.LastWrite, false
 		}
 	}
 	elapsed := now.Sub(at)
-	if at.IsZero() || elapsed < -s.config.Guard.Settle {
+	switch {
+	case at.IsZero() || elapsed < -s.config.Guard.Settle:
 		return 0, false
+	case own:
+		return elapsed, true
+	default:
+		return max(0, elapsed-time.Second), true
 	}
-	return max(0, elapsed-time.Second), true
 }
 
 // writeLabels sets the labels that are not "", both in one patch.

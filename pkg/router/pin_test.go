@@ -76,12 +76,45 @@ func TestAPinIsReportedAtItsBeginAndItsEnd(t *testing.T) {
 	}
 }
 
-func TestAPinThatCannotBeReadIsAnErrorAndChangesNothing(t *testing.T) {
+func TestAPinThatCannotBeReadStopsRisesAndLetsFallsThrough(t *testing.T) {
 	for _, text := range []string{"", "ten", "-1", "101", "20 %", "1e1", "99999999999999"} {
 		w := hostWorld(t)
-		err := setWeight(t, w.router(), pinTo(text), 50)
-		if err == nil || !strings.Contains(err.Error(), "write a whole number from 0 to 100") || len(w.writes) != 0 {
-			t.Errorf("pin %q: error %v, writes %v", text, err, w.writes)
+		w.pods("new", 20, 20)
+		r := w.router()
+		if err := setWeight(t, r, rollout(hostConfig), 30); err != nil {
+			t.Fatal(err)
 		}
+		err := setWeight(t, r, pinTo(text), 50)
+		if err == nil || !strings.Contains(err.Error(), "write a whole number from 0 to 100") || w.weights() != "70/30" {
+			t.Errorf("pin %q, a rise: error %v, weights %s", text, err, w.weights())
+		}
+		if err := r.UpdateHash(context.Background(), pinTo(text), "new", "old", nil); err != nil {
+			t.Errorf("pin %q: UpdateHash: %v", text, err)
+		}
+		if err := setWeight(t, r, pinTo(text), 0); err != nil || w.weights() != "100/0" {
+			t.Errorf("pin %q, an abort: error %v, weights %s", text, err, w.weights())
+		}
+		if verified, err := r.VerifyWeight(context.Background(), pinTo(text), 0, nil); verified || err == nil {
+			t.Errorf("pin %q: verified %v, error %v", text, verified, err)
+		}
+	}
+}
+
+func TestAPinUnderDynamicStableScaleSparesTheStable(t *testing.T) {
+	w := hostWorld(t)
+	w.pods("new", 10, 10)
+	w.pods("old", 10, 10)
+	ro := pinTo("0")
+	ro.Spec.Strategy.Canary.DynamicStableScale = true
+	err := setWeight(t, w.router(), ro, 50)
+	if err == nil || !strings.Contains(err.Error(), "the stable ReplicaSet keeps its size") {
+		t.Errorf("error %v; want the reconcile held", err)
+	}
+	if got := w.weights(); got != "50/50" {
+		t.Errorf("weights %s: the stable has 10 of 20 pods", got)
+	}
+	ro.Status.Abort = true
+	if err := setWeight(t, w.router(), ro, 20); err != nil {
+		t.Errorf("on the way back: %v", err)
 	}
 }

@@ -54,7 +54,7 @@ func (r *Router) reportCap(s *situation, m *memory, v verdict) {
 	}
 	before := m.reported
 	m.reported = reason
-	if first && reason != "" && v.enforced && s.known && s.written == v.next {
+	if first && reason != "" && v.enforced && s.written > 0 && s.written == v.next {
 		// A new process finds the cap already in the objects: the process before
 		// it has reported it.
 		return

@@ -20,8 +20,13 @@ type subject struct {
 	// facts are those that the Rollout tells; the intended count is filled in
 	// once its ReplicaSets are known.
 	facts guard.Facts
-	// pin is an operator's brake, in parts of max; nil when there is none.
-	pin *int32
+	// pin is an operator's brake, in parts of max; nil when there is none. pinErr
+	// is why one that is there cannot be read.
+	pin    *int32
+	pinErr error
+	// ephemeral are the labels that the controller itself changes on pods at a
+	// promotion: those of canaryMetadata and stableMetadata.
+	ephemeral map[string]bool
 	// status are the hashes of the Rollout's status.
 	status hashes
 }
@@ -44,11 +49,28 @@ func (r *Router) subjectOf(ro *v1alpha1.Rollout) (subject, error) {
 		facts:  guard.RolloutFacts(ro),
 		status: hashes{canary: ro.Status.CurrentPodHash, stable: ro.Status.StableRS},
 	}
-	if s.pin, err = pinOf(ro, s.facts.Max); err != nil {
-		return subject{}, err
-	}
+	s.pin, s.pinErr = pinOf(ro, s.facts.Max)
+	canary := ro.Spec.Strategy.Canary
+	s.ephemeral = labelsOf(canary.CanaryMetadata, canary.StableMetadata)
 	for _, route := range ro.Spec.Strategy.Canary.TrafficRouting.ManagedRoutes {
 		s.managed = append(s.managed, route.Name)
 	}
 	return s, nil
+}
+
+// labelsOf are the keys of the labels in all of the metadata; nil if there are none.
+func labelsOf(all ...*v1alpha1.PodTemplateMetadata) map[string]bool {
+	var keys map[string]bool
+	for _, metadata := range all {
+		if metadata == nil {
+			continue
+		}
+		for key := range metadata.Labels {
+			if keys == nil {
+				keys = map[string]bool{}
+			}
+			keys[key] = true
+		}
+	}
+	return keys
 }

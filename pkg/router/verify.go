@@ -31,7 +31,7 @@ func (r *Router) VerifyWeight(ctx context.Context, ro *v1alpha1.Rollout, desired
 	if !v.answers.Verified {
 		return false, errorOrNil(v.answers.VerifyErr)
 	}
-	return s.holds(v.next) && s.labelled(m), nil
+	return s.holds(v.next) && s.labelled(m) && s.pinErr == nil, s.pinErr
 }
 
 // holds reports whether every route gives the canary the weight, and the stable

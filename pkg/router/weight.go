@@ -39,6 +39,9 @@ func (r *Router) SetWeight(ctx context.Context, ro *v1alpha1.Rollout, desired in
 	if err != nil {
 		return err
 	}
+	if s.pinErr != nil && v.next > s.written {
+		return s.pinErr
+	}
 	if err := r.stableFirst(ctx, s, m, v.next); err != nil {
 		return err
 	}
@@ -120,14 +123,14 @@ func (r *Router) judge(s *situation, m *memory, desired int32) (verdict, error) 
 		return verdict{
 			decision: d, observed: s.config.Guard.Mode == config.Observe, next: d.Desired,
 			answers: guard.Answers{Verified: true},
-		}.pinned(s.pin), nil
+		}.pinned(s.pin, facts), nil
 	}
 	held := m.hold(d, r.clock.Now())
 	return verdict{
 		decision: d, enforced: true, observed: true,
 		next:    guard.NextWeight(s.written, s.known && s.uniform, d, s.config.Guard.MinRaise),
 		answers: guard.Answer(facts, d, held, s.config.Guard.MaxHold),
-	}.pinned(s.pin), nil
+	}.pinned(s.pin, facts), nil
 }
 
 // writeWeight brings every VirtualService to the weight. All patches are
@@ -142,6 +145,8 @@ func (r *Router) writeWeight(ctx context.Context, s *situation, m *memory, weigh
 		name := fmt.Sprintf("VirtualService %s/%s", s.config.VirtualServices[i].Namespace, s.config.VirtualServices[i].Name)
 		changed, err := r.writeOne(ctx, s, i, weight)
 		if err != nil {
+			// What was written counts, and so may what was not answered.
+			m.noteWrite(s, weight, r.clock.Now())
 			return partly(err, written, s.config.VirtualServices[i+1:])
 		}
 		if changed {

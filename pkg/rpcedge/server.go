@@ -153,7 +153,7 @@ func (s *Server) guarded(name string, log hclog.Logger, work func(context.Contex
 		}
 	}()
 	if err = work(ctx); errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%s: no answer from the API server within %s (--rpc-timeout): %w", name, timeout, err)
+		err = fmt.Errorf("%s: not done within %s (--rpc-timeout): %w", name, timeout, err)
 	}
 	return err
 }

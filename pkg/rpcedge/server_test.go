@@ -124,7 +124,7 @@ func TestACallThatHangsEndsAtItsDeadlineAndNamesTheFlag(t *testing.T) {
 	s, _ := newServer(script{do: func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }})
 	s.Timeout = 5 * time.Millisecond
 	for name, got := range every(s) {
-		if !strings.Contains(got, "no answer from the API server within 5ms (--rpc-timeout)") {
+		if !strings.Contains(got, "not done within 5ms (--rpc-timeout)") {
 			t.Errorf("%s answered %q", name, got)
 		}
 	}

@@ -157,10 +157,12 @@ func (vs *VirtualService) namedHTTP(selection Selection) ([]Route, error) {
 }
 
 // means follows the native router: one port in all match blocks, and all their SNI
-// hosts together are the set that was listed.
+// hosts together are the set that was listed. With one difference: where no hosts
+// are listed, they may be any. Istio wants hosts in every tls match, so that a port
+// alone would otherwise never find a route.
 func (t TLSRoute) means(route Route) bool {
 	port, one := route.port()
-	return one && port == t.Port && slices.Equal(route.sniHosts(), set(t.SNIHosts))
+	return one && port == t.Port && (len(t.SNIHosts) == 0 || slices.Equal(route.sniHosts(), set(t.SNIHosts)))
 }
 
 func (t TLSRoute) String() string {
