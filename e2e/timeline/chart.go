@@ -64,6 +64,8 @@ func portable(svg []byte) []byte {
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
 }
 
+// drawChart knows nothing of the file's format, so that the same picture can be
+// drawn on another kind of canvas and looked at.
 func drawChart(dc draw.Canvas, native, plugin Timeline) error {
 	dc.SetColor(color.White)
 	dc.Fill(dc.Rectangle.Path())
@@ -98,6 +100,7 @@ func shownUntil(t Timeline) time.Duration {
 	return min(t.End, m.Finish+m.Finish/20+time.Second/2)
 }
 
+// panel is one run, without its title.
 func panel(t Timeline, end time.Duration) (*plot.Plot, error) {
 	m := t.Measure()
 	p := plot.New()
@@ -149,6 +152,7 @@ func drawTitle(c draw.Canvas, name string, t Timeline) {
 	c.FillText(plain, vg.Point{X: c.Min.X + indent + column, Y: y}, verdict(t.Measure()))
 }
 
+// verdict says in a sentence what the reader is about to see.
 func verdict(m Measures) string {
 	sentence := "never more than the pods can take"
 	if m.Canary.Points > rounding {
@@ -201,6 +205,8 @@ func trafficOf(s step) float64 { return s.traffic }
 func shareOf(s step) float64   { return s.share }
 func nothing(step) float64     { return 0 }
 
+// addCurves draws from the back to the front: what there is room for, what goes
+// beyond it, and the two lines.
 func addCurves(p *plot.Plot, curve []step) error {
 	if err := addArea(p, curve, shareOf, nothing, shareFill); err != nil {
 		return err
@@ -298,6 +304,8 @@ func addFinish(p *plot.Plot, m Measures, end float64) error {
 	return nil
 }
 
+// drawLegend sets the three samples in one row, as a panel's own legend would
+// cover its curves. The gaps have room for a wider font.
 func drawLegend(c draw.Canvas) {
 	sty := textStyle(9.5, font.WeightNormal)
 	sty.YAlign = text.YCenter
@@ -333,7 +341,8 @@ func textStyle(size float64, weight font.Weight) text.Style {
 	}
 }
 
-// style gives a panel its fonts and a quiet frame.
+// style is set on each panel rather than in the library's defaults, which belong
+// to the whole process. It gives a panel its fonts and a quiet frame.
 func style(p *plot.Plot) {
 	p.Title.TextStyle = textStyle(11, font.WeightBold)
 	p.Title.TextStyle.YAlign = text.YTop

@@ -106,6 +106,8 @@ func decode[W any](obj *unstructured.Unstructured) (wire W, err error) {
 	return wire, err
 }
 
+// readVirtualService takes the routes of all protocols; an unnamed route gets
+// its place as a name, so that a sentence about it can point at it.
 func readVirtualService(obj *unstructured.Unstructured) (Fact, error) {
 	wire, err := decode[wireVirtualService](obj)
 	if err != nil {
@@ -133,6 +135,8 @@ func (r wireRoute) route(fallback string) Route {
 	return out
 }
 
+// readDestinationRule keeps subsets without the label too: their hash is empty,
+// which means that they select pods by other labels.
 func readDestinationRule(obj *unstructured.Unstructured) (Fact, error) {
 	wire, err := decode[wireDestinationRule](obj)
 	if err != nil {
@@ -150,6 +154,9 @@ func readService(obj *unstructured.Unstructured) (Fact, error) {
 	return Service{Hash: wire.Spec.Selector[hashLabel]}, err
 }
 
+// readReplicaSet takes Size from the spec, what the controller asked for, as the
+// guard's rule does; the status's count of replicas includes pods that are about
+// to go.
 func readReplicaSet(obj *unstructured.Unstructured) (Fact, error) {
 	wire, err := decode[wireReplicaSet](obj)
 	return ReplicaSet{
@@ -162,6 +169,8 @@ func readReplicaSet(obj *unstructured.Unstructured) (Fact, error) {
 	}, err
 }
 
+// readRollout notes whether the status is about the present spec. The controller
+// writes the generation it has seen as text.
 func readRollout(obj *unstructured.Unstructured) (Fact, error) {
 	wire, err := decode[wireRollout](obj)
 	if err != nil {
@@ -218,6 +227,8 @@ func writer(before, now []metav1.ManagedFieldsEntry) string {
 	}
 }
 
+// later prefers the second of two of one second: the server keeps entries in the
+// order of their times.
 func later(a, b *metav1.ManagedFieldsEntry) *metav1.ManagedFieldsEntry {
 	if a == nil || b.Time != nil && (a.Time == nil || !b.Time.Before(a.Time)) {
 		return b

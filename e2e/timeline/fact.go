@@ -21,7 +21,7 @@ const (
 type Fact interface {
 	// Kind of the object the fact was read from.
 	Kind() Kind
-	// apply brings the world up to the version that the entry holds.
+	// apply brings the world of the fold up to the version that the entry holds.
 	apply(w *world, e Entry)
 }
 
@@ -56,7 +56,8 @@ type Service struct {
 	Hash string
 }
 
-// ReplicaSet is one ReplicaSet of the Rollout.
+// ReplicaSet is one ReplicaSet of the Rollout. Those of experiments and of other
+// Rollouts are not recorded.
 type ReplicaSet struct {
 	Hash string
 	Pods Pods
@@ -70,7 +71,9 @@ type Pods struct {
 	Ready, Available int32
 }
 
-// Rollout is what a Rollout asks for and what its status shows.
+// Rollout is what a Rollout asks for and what its status shows. The controller
+// writes the status at the end of a reconcile, after it has called the router,
+// and not at all when the reconcile fails: it may be behind the routing.
 type Rollout struct {
 	Phase, Message string
 	// StepIndex is the current step, -1 when there is none; Steps is how many
@@ -93,7 +96,8 @@ type Rollout struct {
 	Object *unstructured.Unstructured
 }
 
-// Event is one Event on the Rollout.
+// Event is one Event on the Rollout. One whose count goes up is recorded again
+// each time.
 type Event struct{ Type, Reason, Message string }
 
 // Mark is a moment that the test named; the name is the entry's.

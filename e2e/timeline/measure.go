@@ -70,6 +70,7 @@ func (t Timeline) eachState(visit func(s State, lasted time.Duration)) {
 // rounding is what a floating-point difference of equal shares may leave.
 const rounding = 1e-9
 
+// add keeps the first of equal peaks: the cause stands there.
 func (p *Peak) add(at time.Duration, points float64, lasted time.Duration) {
 	if points <= rounding {
 		return
@@ -80,6 +81,8 @@ func (p *Peak) add(at time.Duration, points float64, lasted time.Duration) {
 	}
 }
 
+// add weighs the time by the weight. At most one side can be missing, as the
+// other has to have pods.
 func (m *Missing) add(s State, lasted time.Duration) {
 	for _, d := range s.sides() {
 		if !s.missing(d) {
@@ -90,6 +93,7 @@ func (m *Missing) add(s State, lasted time.Duration) {
 	}
 }
 
+// count leaves out what nobody wrote while recording.
 func (m *Measures) count(e Entry) {
 	if e.Found || e.Deleted {
 		return
@@ -130,6 +134,7 @@ func (s State) Overcommitment() (canary, stable float64) {
 	return s.beyond(s.CanaryWeight, s.CanaryHash), s.beyond(s.StableWeight, s.StableHash)
 }
 
+// beyond is the overcommitment of a weight on the pods of one hash.
 func (s State) beyond(weight int32, hash string) float64 {
 	if hash == "" || s.Pods[s.CanaryHash].Available+s.Pods[s.StableHash].Available == 0 {
 		return 0
@@ -145,6 +150,8 @@ type side struct {
 	available, otherHas int32
 }
 
+// sides looks at the same state from both sides, so that every rule about one
+// side is written once.
 func (s State) sides() [2]side {
 	canary := side{name: "canary", other: "stable", weight: s.CanaryWeight, hash: s.CanaryHash, otherHash: s.StableHash}
 	stable := side{name: "stable", other: "canary", weight: s.StableWeight, hash: s.StableHash, otherHash: s.CanaryHash}
@@ -198,6 +205,7 @@ func (t Timeline) markIndex(mark string) (int, bool) {
 	return 0, false
 }
 
+// until looks for the phase from a state on, once it has been left.
 func (t Timeline) until(from int, phase string) (time.Duration, bool) {
 	states := t.States()[from:]
 	left := false

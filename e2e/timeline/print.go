@@ -73,6 +73,7 @@ func fit(s string, n int) string {
 	return string([]rune(s)[:n-len(more)]) + more
 }
 
+// rows leaves out what changed nothing that a reader sees.
 func rows(t Timeline) []row {
 	states := t.States()
 	out := []row{{state: states[0], why: "(found at the start)"}}
@@ -98,6 +99,7 @@ func (last row) takes(r row) bool {
 		!last.state.Entry.Deleted && r.state.At-last.since <= foldSpan
 }
 
+// with tells both rows as one change, from before the first to after the last.
 func (last row) with(r row) row {
 	r.before, r.since, r.changes = last.before, last.since, last.changes+1
 	r.why = fmt.Sprintf("%s (%d changes since %s)", note(r.before, r.state), r.changes, seconds(r.since))
@@ -129,6 +131,7 @@ func wrap(s string, columns, n int) []string {
 	return append(lines, fit(s, columns))
 }
 
+// podsCell shows the pods behind what the routing names at this moment.
 func podsCell(s State, hash string) string {
 	p := s.Pods[hash]
 	if hash == "" {
@@ -148,6 +151,8 @@ func stepCell(r Rollout) string {
 	return fmt.Sprintf("%d/%d", r.StepIndex, r.Steps)
 }
 
+// askedCell marks a weight that the router has not verified: while the guard
+// holds the canary, the status still shows what was asked for.
 func askedCell(r Rollout) string {
 	if r.Verified != nil && !*r.Verified {
 		return fmt.Sprintf("%d?", r.DesiredWeight)

@@ -15,10 +15,14 @@ import (
 )
 
 // catchUpTime bounds how long Stop waits for the watches to deliver what is
-// already written.
-const catchUpTime = 2 * time.Second
+// already written. They need milliseconds; the bound is for a server that
+// answers a LIST and delivers nothing, and for machines under heavy load.
+const catchUpTime = 10 * time.Second
 
 // Recorder records one canary. Its methods may be called from any goroutine.
+// It reads with one LIST and one watch for each kind and polls nothing, so a
+// recording costs the API server next to nothing and does not disturb what it
+// measures.
 type Recorder struct {
 	client  dynamic.Interface
 	subject Subject
@@ -35,7 +39,7 @@ type Recorder struct {
 	length  time.Duration
 	entries []Entry
 	gaps    []string
-	// newest version of each object, to tell writers apart and to notice what
+	// newest version of each existing object, to tell writers apart and to notice what
 	// vanished while a watch was away.
 	newest map[objectKey]Entry
 	// changed is closed and replaced whenever something is recorded.
@@ -86,6 +90,8 @@ func (r *Recorder) Start(ctx context.Context) error {
 	return nil
 }
 
+// claim begins the clock. A second recording in one recorder would mix two
+// clocks and two beginnings.
 func (r *Recorder) claim() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -171,19 +177,23 @@ func (r *Recorder) await(ctx context.Context, done func(Timeline) bool) error {
 	}
 }
 
+// present takes both under one lock: what is recorded after the timeline was
+// made closes the channel that comes with it, and no change is slept through.
 func (r *Recorder) present() (Timeline, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.timeline(), r.changed
 }
 
+// stillWaiting tells why a wait failed in the terms of the one who waited, so
+// that a failed test needs no second look for the usual causes.
 func stillWaiting(ctx context.Context, subject Subject, s State) error {
 	return fmt.Errorf("waiting on Rollout %s/%s: %w; it is %s (%s), canary weight %d of %d, canary %s with %d of %d pods available",
 		subject.Namespace, subject.Rollout, context.Cause(ctx), orDefault(s.Rollout.Phase, "without a phase"), s.Rollout.Message,
 		s.CanaryWeight, s.Max, named(s.CanaryHash), s.Pods[s.CanaryHash].Available, s.Rollout.Replicas)
 }
 
-// Stop ends the recording and returns it. It first waits, at most two seconds,
+// Stop ends the recording and returns it. It first waits, at most ten seconds,
 // until the watches have delivered all that a last LIST shows. Calling it again
 // returns the same timeline.
 func (r *Recorder) Stop() Timeline {
@@ -226,6 +236,8 @@ func (r *Recorder) catchUp(ctx context.Context, src source) {
 	}
 }
 
+// awaitVersion waits for the watch to deliver a version or a newer one: an
+// object may have been written again since it was listed.
 func (r *Recorder) awaitVersion(ctx context.Context, key objectKey, version uint64) {
 	for {
 		r.mu.Lock()
@@ -242,6 +254,8 @@ func (r *Recorder) awaitVersion(ctx context.Context, key objectKey, version uint
 	}
 }
 
+// recordAll keeps what a LIST shows. Only that of the first LIST is found; what
+// a later one shows was written while nobody watched.
 func (r *Recorder) recordAll(src source, objects []unstructured.Unstructured, found bool) {
 	for i := range objects {
 		r.record(src, &objects[i], Entry{Found: found})
@@ -267,6 +281,8 @@ func (r *Recorder) record(src source, obj *unstructured.Unstructured, e Entry) {
 	r.keep(objectKey{src.kind, e.Name}, e)
 }
 
+// keep adds an entry and makes it the newest of its object. A version that came
+// before by another way may stand twice: New leaves one.
 func (r *Recorder) keep(key objectKey, e Entry) {
 	var before []metav1.ManagedFieldsEntry
 	if last, known := r.newest[key]; known {
@@ -281,6 +297,7 @@ func (r *Recorder) keep(key objectKey, e Entry) {
 	r.append(e)
 }
 
+// elapsed is the clock of the recording; it stands at 0 before Start.
 func (r *Recorder) elapsed() time.Duration {
 	if r.begin.IsZero() {
 		return 0
@@ -288,12 +305,15 @@ func (r *Recorder) elapsed() time.Duration {
 	return time.Since(r.begin)
 }
 
+// append wakes everybody who waits.
 func (r *Recorder) append(e Entry) {
 	r.entries = append(r.entries, e)
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
+// gap notes what may be missing, once: a watch that fails to read the same
+// object again and again says nothing new.
 func (r *Recorder) gap(format string, args ...any) {
 	if sentence := fmt.Sprintf(format, args...); !slices.Contains(r.gaps, sentence) {
 		r.gaps = append(r.gaps, sentence)

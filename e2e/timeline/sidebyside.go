@@ -56,6 +56,7 @@ const (
 		". they could take and it goes elsewhere. Pods are available/wanted."
 )
 
+// pair writes one line of both columns, each cut to its half.
 func pair(b *strings.Builder, left, right string) {
 	line(b, fmt.Sprintf("%-*s | %s", cellWidth, fit(left, cellWidth), fit(right, cellWidth)))
 }
@@ -79,6 +80,7 @@ type cell struct {
 	text string
 }
 
+// column makes the lines of one run.
 func column(t Timeline, span time.Duration) []cell {
 	revision := t.Revision()
 	var cells []cell
@@ -154,6 +156,7 @@ func (m moment) joins(now moment, revision string, span time.Duration) bool {
 	return m.why == "" && !m.overload(revision) && now.state.At-m.state.At <= followSpan
 }
 
+// overload is whether the canary gets more than its pods can take.
 func (m moment) overload(revision string) bool {
 	return m.state.Toward(revision) > m.state.Share(revision)+rounding
 }
@@ -200,6 +203,7 @@ func headline(before, now State) string {
 	}
 }
 
+// rolloutHeadline leaves the message out: there is no room, and Print has it.
 func rolloutHeadline(before, now Rollout) string {
 	var parts []string
 	if !before.Abort && now.Abort {

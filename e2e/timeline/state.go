@@ -83,6 +83,8 @@ func newWorld(s Subject) *world {
 	}
 }
 
+// put keeps or removes one version. A VirtualService that is gone routes nothing,
+// a ReplicaSet that is gone has no pods.
 func put[F Fact](m map[string]F, e Entry, f F) {
 	if e.Deleted {
 		delete(m, e.Name)
@@ -96,6 +98,7 @@ func (f DestinationRule) apply(w *world, e Entry) { put(w.destinationRules, e, f
 func (f Service) apply(w *world, e Entry)         { put(w.services, e, f) }
 func (Mark) apply(*world, Entry)                  {}
 
+// apply makes a new map of pods: earlier states keep theirs.
 func (f ReplicaSet) apply(w *world, e Entry) {
 	put(w.replicaSets, e, f)
 	w.pods = make(map[string]Pods, len(w.replicaSets))
@@ -118,6 +121,7 @@ func (f Event) apply(w *world, e Entry) {
 	w.events = append(w.events, f)
 }
 
+// state draws up what the world means for the canary at this entry.
 func (w *world) state(e Entry) State {
 	s := State{
 		At: e.At, Max: w.subject.Max(), Rollout: w.rollout, Events: w.events, Entry: e,
@@ -137,6 +141,8 @@ func (w *world) state(e Entry) State {
 	return s
 }
 
+// hash is what one side really names, which is not always what the Rollout's
+// status calls the current or the stable hash.
 func (w *world) hash(subset, service string) string {
 	if w.subject.bySubset() {
 		return w.destinationRules[w.subject.DestinationRule].Hashes[subset]

@@ -40,6 +40,7 @@ func note(before, now State) string {
 	}
 }
 
+// oneLine keeps a message with line breaks from breaking the table.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func by(manager string) string {
@@ -49,6 +50,7 @@ func by(manager string) string {
 	return " by " + manager
 }
 
+// weightChange tells the canary's side; the stable's stands in the table.
 func weightChange(before, now State) string {
 	if before.CanaryWeight == now.CanaryWeight && before.StableWeight == now.StableWeight {
 		return ": weights unchanged"
@@ -90,6 +92,8 @@ func podsChange(before Pods, f ReplicaSet) string {
 	return fmt.Sprintf("ReplicaSet %s: %s", short(f.Hash), strings.Join(parts, ", "))
 }
 
+// rolloutChange leaves out conditions, counters and times, which change with
+// every reconcile.
 func rolloutChange(before, now Rollout) string {
 	var parts []string
 	add := func(changed bool, format string, args ...any) {
@@ -110,6 +114,7 @@ func rolloutChange(before, now Rollout) string {
 	return "Rollout: " + strings.Join(parts, ", ")
 }
 
+// statement is the phase with the controller's own words for it.
 func statement(r Rollout) string {
 	if r.Message == "" {
 		return orDefault(r.Phase, "no phase yet")

@@ -66,6 +66,8 @@ func New(subject Subject, start time.Time, end time.Duration, entries []Entry) T
 	return Timeline{Subject: subject, Start: start, End: end, Entries: merged}
 }
 
+// split parts the marks, which have no resourceVersion, from the writes, and
+// copies both so that the caller's slice stays in its order.
 func split(entries []Entry) (writes, marks []Entry) {
 	for _, e := range entries {
 		switch e.Fact.(type) {
@@ -97,6 +99,9 @@ func distinct(writes []Entry) []Entry {
 	return kept
 }
 
+// sameVersion is 0 for two witnesses of one version. The rest of the key makes
+// the order of the remaining ties a fixed one: deletions that a later LIST
+// reveals share that LIST's version.
 func sameVersion(a, b Entry) int {
 	return cmp.Or(
 		cmp.Compare(a.ResourceVersion, b.ResourceVersion),
@@ -139,6 +144,9 @@ func settleStart(writes []Entry) {
 	}
 }
 
+// mergeMarks puts each mark behind the writes known by its time. A write that
+// was made before and arrives later stands behind the mark: that errs on the
+// side of counting too much.
 func mergeMarks(writes, marks []Entry) []Entry {
 	slices.SortFunc(marks, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), strings.Compare(a.Name, b.Name))

@@ -42,6 +42,7 @@ func Violations(t Timeline, l Limits) []string {
 	return bad
 }
 
+// orDefault lets the zero value of a setting mean its default.
 func orDefault[T comparable](v, def T) T {
 	var zero T
 	if v == zero {
@@ -105,6 +106,8 @@ func mostAllowed(states []State, i int, rule func(State) int32, lag time.Duratio
 	return most
 }
 
+// askBoth gives the writer the benefit of the doubt about what it was asked for.
+// About the pods there is none: they bound the weight either way.
 func askBoth(s State, rule func(State) int32, desired int32) int32 {
 	as := rule(s)
 	s.Rollout.DesiredWeight = desired
@@ -123,6 +126,8 @@ func nextDesired(states []State, i int) int32 {
 	return now
 }
 
+// tooMuch says what was written and what would have been right, with the numbers
+// that decide it.
 func tooMuch(t Timeline, before, s State, r RouteState, allowed int32, lag time.Duration) string {
 	pods := s.Pods[s.CanaryHash]
 	return fmt.Sprintf("at %s the canary weight of VirtualService %s/%s route %s was set from %d to %d of %d,"+
@@ -131,6 +136,7 @@ func tooMuch(t Timeline, before, s State, r RouteState, allowed int32, lag time.
 		allowed, named(s.CanaryHash), pods.Available, s.Rollout.Replicas, lag)
 }
 
+// canaryOf is the weight that a route had in this state, 0 when it was not there.
 func (s State) canaryOf(r RouteState) int32 {
 	for _, old := range s.Routes {
 		if old.VirtualService == r.VirtualService && old.Route == r.Route {
@@ -235,6 +241,8 @@ func WeightsSumToMax(t Timeline) []string {
 	return bad
 }
 
+// wrongSum reports both faults of a route: a negative weight may be hidden in a
+// sum that is right.
 func wrongSum(t Timeline, s State, r RouteState) []string {
 	where := fmt.Sprintf("at %s VirtualService %s/%s route %s", seconds(s.At), t.Subject.Namespace, r.VirtualService, r.Route)
 	var bad []string

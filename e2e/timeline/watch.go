@@ -53,6 +53,8 @@ func sources(s Subject) []source {
 	return all
 }
 
+// nameIn selects by name. Not by a field selector: that takes one name, and a
+// subject may have several VirtualServices and still needs one watch.
 func nameIn(names ...string) func(*unstructured.Unstructured) bool {
 	return func(obj *unstructured.Unstructured) bool {
 		for _, n := range names {
@@ -71,11 +73,14 @@ func (s Subject) owns(obj *unstructured.Unstructured) bool {
 	return owner != nil && owner.Kind == string(KindRollout) && owner.Name == s.Rollout && obj.GetLabels()[hashLabel] != ""
 }
 
+// isAbout is whether an Event speaks of the Rollout. The field selector asks the
+// server for the same; this does not rely on it.
 func (s Subject) isAbout(obj *unstructured.Unstructured) bool {
 	wire, err := decode[wireEvent](obj)
 	return err == nil && wire.InvolvedObject.Kind == string(KindRollout) && wire.InvolvedObject.Name == s.Rollout
 }
 
+// contains compares times as instants and fields by their bytes.
 func contains(list []metav1.ManagedFieldsEntry, e metav1.ManagedFieldsEntry) bool {
 	for i := range list {
 		if equality.Semantic.DeepEqual(list[i], e) {
@@ -85,6 +90,8 @@ func contains(list []metav1.ManagedFieldsEntry, e metav1.ManagedFieldsEntry) boo
 	return false
 }
 
+// list reads without a resourceVersion: from etcd and not from a cache that may
+// be behind, so that the watch from the list's version leaves no hole.
 func (r *Recorder) list(ctx context.Context, src source) (*unstructured.UnstructuredList, error) {
 	list, err := r.client.Resource(src.gvr).Namespace(r.subject.Namespace).
 		List(ctx, metav1.ListOptions{FieldSelector: src.where.String()})
@@ -132,6 +139,8 @@ func (r *Recorder) stream(ctx context.Context, src source, version string) (stri
 			if event.Type == watch.Error || !ok {
 				return version, apierrors.FromObject(event.Object)
 			}
+			// A bookmark counts too: it keeps the place of a kind in which nothing
+			// is written from falling out of the server's history.
 			version = obj.GetResourceVersion()
 			if event.Type != watch.Bookmark {
 				r.record(src, obj, Entry{Deleted: event.Type == watch.Deleted})
@@ -160,7 +169,8 @@ func (r *Recorder) relist(ctx context.Context, src source, version string) strin
 	return now
 }
 
-// vanished are the objects that were recorded and are no longer listed.
+// vanished are the objects that were recorded and are no longer listed. Copies:
+// they get another resourceVersion, and the recorded ones stay as they were.
 func (r *Recorder) vanished(src source, items []unstructured.Unstructured) []*unstructured.Unstructured {
 	present := map[string]bool{}
 	for i := range items {

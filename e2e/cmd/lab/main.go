@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -34,7 +35,7 @@ type flags struct {
 func newFlags() *flags {
 	f := &flags{set: pflag.NewFlagSet("lab", pflag.ContinueOnError)}
 	f.set.SortFlags = false
-	f.set.Usage = func() {} // printed by run, to the right stream
+	f.set.Usage = func() {} // run prints it when asked, and only then
 	f.set.StringVar(&f.version, "version", lab.DefaultVersion, "up: the release of the Argo Rollouts controller")
 	f.set.BoolVar(&f.plugin, "plugin", true, "up: build the plugin and register it as "+lab.DefaultPluginName)
 	f.set.BoolVar(&f.race, "race", false, "up: build the plugin with the race detector")
@@ -47,7 +48,7 @@ func (f *flags) usage() string { return usage + f.set.FlagUsages() }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
+	err := run(ctx, os.Stdout, os.Args[1:])
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "lab:", err)
@@ -55,30 +56,30 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+func run(ctx context.Context, out io.Writer, args []string) error {
 	f := newFlags()
 	if err := f.set.Parse(args); err != nil {
 		return fmt.Errorf("%w; see lab --help", err)
 	}
 	if f.help {
-		fmt.Print(f.usage())
-		return nil
+		_, err := fmt.Fprint(out, f.usage())
+		return err
 	}
 	switch command := f.set.Args(); {
 	case len(command) != 1:
 		return errors.New("name one command, build or up; see lab --help")
 	case command[0] == "build":
-		return build(ctx)
+		return build(ctx, out)
 	case command[0] == "up":
-		return up(ctx, f)
+		return up(ctx, out, f)
 	default:
 		return fmt.Errorf("unknown command %q; see lab --help", command[0])
 	}
 }
 
 // build makes every binary and says where each is.
-func build(ctx context.Context) error {
-	if err := lab.Build(ctx, os.Stdout); err != nil {
+func build(ctx context.Context, out io.Writer) error {
+	if err := lab.Build(ctx, out); err != nil {
 		return err
 	}
 	components, err := lab.Components()
@@ -90,20 +91,20 @@ func build(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%-32s %s\n", c, path)
+		fmt.Fprintf(out, "%-32s %s\n", c, path)
 	}
 	return nil
 }
 
 // up runs a lab until ctx ends.
-func up(ctx context.Context, f *flags) (err error) {
+func up(ctx context.Context, out io.Writer, f *flags) (err error) {
 	options := lab.ControllerOptions{Version: f.version}
 	if f.plugin {
-		if options.PluginPath, err = lab.BuildPlugin(ctx, lab.PluginOptions{Race: f.race, Progress: os.Stdout}); err != nil {
+		if options.PluginPath, err = lab.BuildPlugin(ctx, lab.PluginOptions{Race: f.race, Progress: out}); err != nil {
 			return fmt.Errorf("%w\n(--plugin=false runs without it)", err)
 		}
 	}
-	l, err := lab.Start(ctx, lab.Options{Progress: os.Stdout, KeepFiles: f.keep})
+	l, err := lab.Start(ctx, lab.Options{Progress: out, KeepFiles: f.keep})
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func up(ctx context.Context, f *flags) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Up after %.1f s, with the controller's log in %s\n\n  export KUBECONFIG=%s\n\nCtrl-C ends it.\n",
+	fmt.Fprintf(out, "Up after %.1f s, with the controller's log in %s\n\n  export KUBECONFIG=%s\n\nCtrl-C ends it.\n",
 		l.StartTook.Seconds(), c.Log(), l.AdminKubeconfig)
 	<-ctx.Done()
 	return nil
