@@ -31,6 +31,10 @@ func notSupported(step, route string) error {
 // RemoveManagedRoutes succeeds where no route carries the name of a managed one,
 // which is so unless somebody made it by hand or the native router left it.
 func (r *Router) RemoveManagedRoutes(_ context.Context, ro *v1alpha1.Rollout) error {
+	if canary := ro.Spec.Strategy.Canary; canary == nil || canary.TrafficRouting == nil {
+		_, err := r.subjectOf(ro) // says what is missing
+		return err
+	}
 	managed := map[string]bool{}
 	for _, route := range ro.Spec.Strategy.Canary.TrafficRouting.ManagedRoutes {
 		managed[route.Name] = true
