@@ -23,19 +23,11 @@ import (
 // for makes the controller call again within milliseconds; guard.PlanMove bounds
 // how long that goes on.
 func (r *Router) UpdateHash(ctx context.Context, ro *v1alpha1.Rollout, canaryHash, stableHash string, additional []v1alpha1.WeightDestination) error {
-	if err := withoutExperiment(additional); err != nil {
-		return err
-	}
-	m, release, err := r.memories.take(ctx, ro, r.clock.Now())
+	s, m, release, err := r.begin(ctx, ro, additional)
 	if err != nil {
 		return err
 	}
 	defer release()
-	s, err := r.look(ro)
-	if err != nil {
-		return err
-	}
-	m.subject = s.subject
 	r.reportContract(s, m)
 	m.announced = hashes{canary: canaryHash, stable: stableHash}
 	if s.rule == nil {

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/destinationrule"
@@ -52,6 +54,25 @@ func New(c Cluster, options Options, log hclog.Logger) *Router {
 
 func newRouter(c Cluster, options Options, log hclog.Logger, clock clock.WithTicker) *Router {
 	return &Router{cluster: c, options: options, log: log, clock: clock, watch: newWatch(clock)}
+}
+
+// begin is how every call that needs the whole situation starts: it waits for its
+// turn, looks, and remembers the Rollout as it was sent. release ends the turn;
+// it is nil when there is an error.
+func (r *Router) begin(ctx context.Context, ro *v1alpha1.Rollout, additional []v1alpha1.WeightDestination) (s *situation, m *memory, release func(), err error) {
+	if err := withoutExperiment(additional); err != nil {
+		return nil, nil, nil, err
+	}
+	m, release, err = r.memories.take(ctx, ro, r.clock.Now())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if s, err = r.look(ro); err != nil {
+		release()
+		return nil, nil, nil, err
+	}
+	m.subject = s.subject
+	return s, m, release, nil
 }
 
 // logFor names the Rollout in every line.

@@ -12,18 +12,11 @@ import (
 // reconcile; false with an error lets scaling, deadline and abort go on. Which
 // of the two a held canary gets is the guard's table of answers.
 func (r *Router) VerifyWeight(ctx context.Context, ro *v1alpha1.Rollout, desired int32, additional []v1alpha1.WeightDestination) (bool, error) {
-	if err := withoutExperiment(additional); err != nil {
-		return false, err
-	}
-	m, release, err := r.memories.take(ctx, ro, r.clock.Now())
+	s, m, release, err := r.begin(ctx, ro, additional)
 	if err != nil {
 		return false, err
 	}
 	defer release()
-	s, err := r.look(ro)
-	if err != nil {
-		return false, err
-	}
 	v, err := r.judge(s, m, desired)
 	if err != nil {
 		return false, err

@@ -21,19 +21,11 @@ import (
 // canary is held and the stable must not be scaled away; the controller is right
 // to call again in both cases.
 func (r *Router) SetWeight(ctx context.Context, ro *v1alpha1.Rollout, desired int32, additional []v1alpha1.WeightDestination) error {
-	if err := withoutExperiment(additional); err != nil {
-		return err
-	}
-	m, release, err := r.memories.take(ctx, ro, r.clock.Now())
+	s, m, release, err := r.begin(ctx, ro, additional)
 	if err != nil {
 		return err
 	}
 	defer release()
-	s, err := r.look(ro)
-	if err != nil {
-		return err
-	}
-	m.subject = s.subject
 	r.noteDesired(s, m, desired)
 	v, err := r.judge(s, m, desired)
 	if err != nil {
