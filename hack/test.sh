@@ -35,7 +35,7 @@ done
 if wait "$build"; then
   # One package after the other: two labs at once would slow each other down,
   # and within a package the scenarios run side by side.
-  check "scenarios on a real control plane, -race" bash -c 'cd e2e && go test -race -p 1 -timeout 40m ./...'
+  check "scenarios on a real control plane, -race" bash -c 'cd e2e && go test -race -p 1 -parallel 4 -timeout 40m ./...'
 else
   cat "$work/build.log"
   failed+=("building the lab's components")
