@@ -96,6 +96,9 @@ func TestAHoldUnderDynamicStableScaleEndsAtTheDeadlineSoThatTheRolloutIsAborted(
 	// maxHold, by then the progress deadline, is the price of its acting at all.
 	held := false
 	for _, s := range rollback.States() {
+		if s.CanaryHash != s.Rollout.PodHash {
+			continue // the rollback has not begun
+		}
 		if s.Rollout.DesiredWeight == s.Max && s.CanaryHash != s.StableHash && s.CanaryWeight > 0 {
 			break
 		}

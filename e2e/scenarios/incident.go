@@ -10,6 +10,9 @@ import (
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/timeline"
 )
 
+// calm is how long nothing happens before a rollback.
+const calm = 2 * time.Second
+
 // Rollback is the mark of the moment at which an incident's rollback begins.
 const Rollback = "rollback"
 
@@ -99,7 +102,12 @@ func (i Incident) prepare(ctx context.Context, s *Scene) (string, error) {
 		pods, seen := st.Pods[old]
 		return seen && pods.Size == 0 && pods.Available == 0
 	})
-	return old, err
+	if err != nil {
+		return "", err
+	}
+	// A calm moment: v1.8 of the controller puts what it has just patched into its
+	// own cache, and so may lose a change of the spec that comes at that instant.
+	return old, sleep(ctx, calm)
 }
 
 // suffer lasts while only a few pods are there.
