@@ -22,10 +22,12 @@
 // # Which routes
 //
 // Named routes: exactly those, each name must exist, and where several http routes
-// have the name, all of them. A tls route is meant by port and set of SNI hosts, a
-// tcp route by port. As in the native router, the match blocks of one route are
-// taken together: the SNI hosts are the union of all blocks, the port must be the
-// same in all of them, and a block without a port has port 0.
+// have the name, all of them. A tls route is meant by port and set of SNI hosts, or
+// by the port alone where no hosts are listed; a tcp route by port. As in the native
+// router, the match blocks of one route are taken together: the SNI hosts are the
+// union of all blocks, the port must be the same in all of them, and a block without
+// a port has port 0. Unlike there, a listed route of one protocol leaves the only
+// route of another alone.
 //
 // Nothing listed: of each protocol the only route, and of several http routes the
 // only one without a name, if it holds both of our destinations. AllMatching: every

@@ -136,7 +136,11 @@ func (w *world) route(t *rapid.T, protocol string, index int) any {
 	case "foreign":
 		route["route"] = []any{w.foreign(t, 0), w.foreign(t, 10)}
 	case "one side":
-		route["route"] = []any{destination(t, w.service("stable"), w.split.Stable.Subset, 100)}
+		side, name := w.split.Stable, "stable"
+		if rapid.Bool().Draw(t, "canary side") {
+			side, name = w.split.Canary, "canary"
+		}
+		route["route"] = []any{destination(t, w.service(name), side.Subset, 100)}
 	case "delegate":
 		route["delegate"] = fields{"name": "del"}
 	case "redirect":

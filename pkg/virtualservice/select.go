@@ -23,7 +23,8 @@ type Selection struct {
 }
 
 // TLSRoute means the tls routes with this port and exactly this set of SNI hosts,
-// in any order. Port 0 is a route that names no port.
+// in any order; without SNI hosts, the routes with this port whatever their hosts.
+// Port 0 is a route that names no port.
 type TLSRoute struct {
 	Port     int64
 	SNIHosts []string
@@ -176,13 +177,9 @@ func (t TCPRoute) means(route Route) bool {
 
 // matching are all routes that hold both destinations.
 func (vs *VirtualService) matching(selection Selection, find *finder) []Route {
-	var routes []Route
-	for _, list := range vs.lists() {
-		routes = append(routes, filter(list, func(route Route) bool {
-			return !selection.managed(route) && find.holdsBoth(route)
-		})...)
-	}
-	return routes
+	return filter(slices.Concat(vs.HTTP, vs.TLS, vs.TCP), func(route Route) bool {
+		return !selection.managed(route) && find.holdsBoth(route)
+	})
 }
 
 // only chooses without a list. A protocol whose only route is not ours may belong
@@ -270,7 +267,7 @@ func enumerate(names []string) string {
 }
 
 func filter(routes []Route, keep func(Route) bool) []Route {
-	var kept []Route
+	kept := make([]Route, 0, len(routes)) // growing by copies costs more than the room
 	for _, route := range routes {
 		if keep(route) {
 			kept = append(kept, route)

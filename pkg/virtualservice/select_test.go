@@ -74,6 +74,9 @@ func TestSelect(t *testing.T) {
 		"a tcp route that only goes to stable beside our http route is left to stable": {
 			spec: fields{"http": []any{http("x", ours(100, 0)...)}, "tcp": []any{tcp([]int64{1}, to("stable", weighs(100)))}},
 			want: `http[0] "x"`},
+		"a route that only goes to the canary beside our tcp route is left to the canary": {
+			spec: fields{"http": []any{http("x", to("canary", weighs(100)))}, "tcp": []any{tcp([]int64{1}, ours(100, 0)...)}},
+			want: `tcp[0] (port 1)`},
 		"a root that delegates beside our tcp route is nobody's business": {
 			spec: fields{"http": []any{fields{"delegate": fields{"name": "del"}}}, "tcp": []any{tcp([]int64{1}, ours(100, 0)...)}},
 			want: `tcp[0] (port 1)`},
@@ -134,6 +137,10 @@ func TestSelect(t *testing.T) {
 			spec:      fields{"tls": []any{tls([]string{"443 a"}, ours(100, 0)...), tls([]string{"443 a"}, ours(100, 0)...)}},
 			selection: selection{TLS: []virtualservice.TLSRoute{{Port: 443, SNIHosts: []string{"a"}}}},
 			want:      `tls[0] (port 443, sniHosts a), tls[1] (port 443, sniHosts a)`},
+		"a port alone means tls routes with any SNI hosts": {
+			spec:      fields{"tls": []any{tls([]string{"443 a"}, ours(100, 0)...), tls([]string{"8443 b"}, ours(100, 0)...), tls([]string{"443 b c"}, ours(100, 0)...)}},
+			selection: selection{TLS: []virtualservice.TLSRoute{{Port: 443}}},
+			want:      `tls[0] (port 443, sniHosts a), tls[2] (port 443, sniHosts b c)`},
 		"a tls route without a port is listed without one": {
 			spec:      fields{"tls": []any{tls([]string{"443 a"}, ours(100, 0)...), tls([]string{"- a"}, ours(100, 0)...)}},
 			selection: selection{TLS: []virtualservice.TLSRoute{{SNIHosts: []string{"a"}}}},
@@ -169,6 +176,10 @@ func TestSelect(t *testing.T) {
 			},
 			selection: selection{AllMatching: true},
 			want:      `http[0] without a name, http[1] without a name, tls[0] (port 443, sniHosts a), tcp[0] (port 1 2)`},
+		"a route for testers that only goes to the canary is not among all matching": {
+			spec:      fields{"http": []any{http("testers", to("canary", weighs(100))), http("a", ours(100, 0)...)}},
+			selection: selection{AllMatching: true},
+			want:      `http[1] "a"`},
 		"managed routes are not among all matching": {
 			spec:      fields{"http": []any{http("mirror", ours(100, 0)...), http("a", ours(100, 0)...)}},
 			selection: selection{AllMatching: true, Managed: []string{"mirror"}},

@@ -63,23 +63,20 @@ type owners struct {
 	stable, canary bool
 }
 
-// role is one side of the split, with what errors call it.
-type role struct {
-	name string
-	side Side
-	owns func(owners) bool
+// tally counts the destinations of one side and knows where the first is.
+type tally struct {
+	count, first int
+}
+
+func (t *tally) add(place int) {
+	if t.count == 0 {
+		t.first = place
+	}
+	t.count++
 }
 
 func newFinder(vs *VirtualService, split Split) *finder {
 	return &finder{vs: vs, split: split, hosts: map[string]owners{}}
-}
-
-func (f *finder) stable() role {
-	return role{"stable", f.split.Stable, func(o owners) bool { return o.stable }}
-}
-
-func (f *finder) canary() role {
-	return role{"canary", f.split.Canary, func(o owners) bool { return o.canary }}
 }
 
 // ownersOf compares in the namespace of the VirtualService, where Istio completes
@@ -98,32 +95,43 @@ func (f *finder) ownersOf(host string) owners {
 	return answer
 }
 
-// places counts the destinations of one side and says where the first is. More
-// than one makes a route unusable, but that is for the caller to say.
-func (f *finder) places(r role, destinations []Destination) (count, first int) {
-	sameHost, firstSameHost := 0, 0
-	for i := len(destinations) - 1; i >= 0; i-- {
+// sides counts the destinations of both sides. More than one of a side makes a route
+// unusable, but that is for the caller to say.
+func (f *finder) sides(destinations []Destination) (stable, canary tally) {
+	var stableHost, canaryHost tally
+	for i := range destinations {
 		d := &destinations[i]
-		if !r.owns(f.ownersOf(d.Host)) {
-			continue
+		owned := f.ownersOf(d.Host)
+		if owned.stable {
+			stableHost.add(i)
+			if d.Subset == f.split.Stable.Subset {
+				stable.add(i)
+			}
 		}
-		sameHost, firstSameHost = sameHost+1, i
-		if d.Subset == r.side.Subset {
-			count, first = count+1, i
+		if owned.canary {
+			canaryHost.add(i)
+			if d.Subset == f.split.Canary.Subset {
+				canary.add(i)
+			}
 		}
 	}
-	if count == 0 && r.side.Subset == "" {
-		return sameHost, firstSameHost
+	return f.split.Stable.orHost(stable, stableHost), f.split.Canary.orHost(canary, canaryHost)
+}
+
+// orHost lets the host alone decide for a side without a subset of which there is
+// no destination without one.
+func (s Side) orHost(exact, host tally) tally {
+	if exact.count == 0 && s.Subset == "" {
+		return host
 	}
-	return count, first
+	return exact
 }
 
 // holdsBoth tells whether the route has destinations of both sides, be they one
 // each or more.
 func (f *finder) holdsBoth(route Route) bool {
-	stables, _ := f.places(f.stable(), route.Destinations)
-	canaries, _ := f.places(f.canary(), route.Destinations)
-	return stables > 0 && canaries > 0
+	stable, canary := f.sides(route.Destinations)
+	return stable.count > 0 && canary.count > 0
 }
 
 // pair is a route that was found fit to be written.
@@ -140,16 +148,20 @@ func (f *finder) pairOf(route *Route) (pair, error) {
 	if err := f.vs.forwards(route); err != nil {
 		return pair{}, err
 	}
-	stable, err := f.one(f.stable(), route)
-	if err != nil {
+	stable, canary := f.sides(route.Destinations)
+	if err := f.vs.one("stable", f.split.Stable, stable, route); err != nil {
 		return pair{}, err
 	}
-	canary, err := f.one(f.canary(), route)
-	if err != nil {
+	if err := f.vs.one("canary", f.split.Canary, canary, route); err != nil {
 		return pair{}, err
 	}
-	foreign, err := f.vs.foreign(route, stable, canary)
-	return pair{route: route, stable: &route.Destinations[stable], canary: &route.Destinations[canary], foreign: foreign}, err
+	foreign, err := f.vs.foreign(route, stable.first, canary.first)
+	return pair{
+		route:   route,
+		stable:  &route.Destinations[stable.first],
+		canary:  &route.Destinations[canary.first],
+		foreign: foreign,
+	}, err
 }
 
 // forwards refuses routes that send no request to destinations of their own.
@@ -172,18 +184,17 @@ func (vs *VirtualService) forwards(route *Route) error {
 	return nil
 }
 
-// one is the index of the only destination of a side.
-func (f *finder) one(r role, route *Route) (int, error) {
-	count, first := f.places(r, route.Destinations)
-	switch count {
+// one is an error unless there is exactly one destination of a side.
+func (vs *VirtualService) one(role string, side Side, found tally, route *Route) error {
+	switch found.count {
 	case 1:
-		return first, nil
+		return nil
 	case 0:
-		return 0, f.vs.errorf("route %s has no %s destination (%s): add it to the route, or select another route; %s",
-			route, r.name, r.side, destinationsOf(route))
+		return vs.errorf("route %s has no %s destination (%s): add it to the route, or select another route; %s",
+			route, role, side, destinationsOf(route))
 	}
-	return 0, f.vs.errorf("route %s has %d %s destinations (%s), the first at %s: leave one of them; %s",
-		route, count, r.name, r.side, route.path(first), destinationsOf(route))
+	return vs.errorf("route %s has %d %s destinations (%s), the first at %s: leave one of them; %s",
+		route, found.count, role, side, route.path(found.first), destinationsOf(route))
 }
 
 // foreign adds up the weights that are not ours. A weight outside int32 is refused
