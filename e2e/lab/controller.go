@@ -223,18 +223,13 @@ func (c *Controller) Start(ctx context.Context) error {
 		return err
 	}
 	c.proc = proc
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	err = Until(ctx, "controller "+c.Namespace, func(context.Context) (bool, error) {
-		if proc.ended() {
-			return false, errors.New("it ended: " + proc.state())
-		}
+	err = proc.await(ctx, func(context.Context) (bool, error) {
 		log, err := os.ReadFile(proc.log)
 		return err == nil && bytes.Contains(log[len(before):], []byte(startedLine)), err
 	})
 	if err != nil {
 		proc.stop(0)
-		return fmt.Errorf("%w\n%s", err, proc.tail(20))
+		return fmt.Errorf("controller %s: %w\n%s", c.Namespace, err, proc.tail(20))
 	}
 	return nil
 }

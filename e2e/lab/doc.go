@@ -40,8 +40,7 @@
 //
 // Nothing: [Lab.Stop] ends every process, and a small watcher ends them when
 // the process that holds the lab dies without calling it. Only with
-// Options.KeepFiles, or after such a death, the logs stay in the temporary
-// folder.
+// Options.KeepFiles, or after such a death, logs stay in the temporary folder.
 //
 // # What it does not do
 //

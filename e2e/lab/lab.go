@@ -39,7 +39,7 @@ type Options struct {
 	// Progress is told what is built and what goes wrong in the background;
 	// nil means standard error.
 	Progress io.Writer
-	// KeepFiles leaves the temporary folder, with the logs, after Stop.
+	// KeepFiles leaves the logs in the temporary folder after Stop.
 	KeepFiles bool
 }
 
@@ -102,9 +102,9 @@ func newLab(options Options, progress io.Writer) (*Lab, error) {
 	}
 	// Not derived from Start's context, which only bounds the start.
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &Lab{dir: dir, auditLog: filepath.Join(dir, "audit.log"), keepFiles: options.KeepFiles, progress: progress,
+	l := &Lab{dir: dir, auditLog: filepath.Join(dir, "logs", "audit.log"), keepFiles: options.KeepFiles, progress: progress,
 		ctx: ctx, cancel: cancel, controllers: map[string]*Controller{}}
-	for _, folder := range []string{dataFolder, "apiserver", "kubeconfigs", "kwok"} {
+	for _, folder := range []string{"etcd", "apiserver", "kubeconfigs", "kwok"} {
 		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
 			return nil, err
 		}

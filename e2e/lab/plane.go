@@ -57,7 +57,7 @@ func (l *Lab) startAPIServer(ctx context.Context) error {
 
 // configureEtcd returns etcd's log, to be closed when etcd has been started.
 func (l *Lab) configureEtcd() (*os.File, error) {
-	etcd := &envtest.Etcd{DataDir: filepath.Join(l.dir, dataFolder)}
+	etcd := &envtest.Etcd{DataDir: filepath.Join(l.dir, "etcd")}
 	path, out, err := l.wrapped(Etcd)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (l *Lab) apiAddress() string {
 // waits until ReplicaSets are reconciled. It starts after the definitions are
 // installed: the garbage collector looks for new kinds only now and then.
 func (l *Lab) startControllerManager(ctx context.Context) error {
-	_, err := l.run(ControllerManager, nil,
+	proc, err := l.run(ControllerManager, nil,
 		"--kubeconfig="+l.AdminKubeconfig,
 		"--controllers=replicaset-controller,endpointslice-controller,garbage-collector-controller,namespace-controller",
 		"--leader-elect=false",
@@ -133,13 +133,11 @@ func (l *Lab) startControllerManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return l.awaitReplicaSets(ctx)
+	return l.awaitReplicaSets(ctx, proc)
 }
 
 // awaitReplicaSets creates a ReplicaSet without pods and waits until it is seen to.
-func (l *Lab) awaitReplicaSets(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
+func (l *Lab) awaitReplicaSets(ctx context.Context, manager *process) error {
 	labels := map[string]string{"app": "lab-probe"}
 	none := int32(0)
 	sets := l.Client.AppsV1().ReplicaSets("default")
@@ -152,7 +150,7 @@ func (l *Lab) awaitReplicaSets(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("create a ReplicaSet: %w", err)
 	}
-	err = Until(ctx, "kube-controller-manager", func(ctx context.Context) (bool, error) {
+	err = manager.await(ctx, func(ctx context.Context) (bool, error) {
 		seen, err := sets.Get(ctx, probe.Name, metav1.GetOptions{})
 		return err == nil && seen.Status.ObservedGeneration > 0, err
 	})
@@ -173,7 +171,7 @@ func (l *Lab) startKwok(ctx context.Context) error {
 	if _, err := l.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create Node %s: %w", NodeName, err)
 	}
-	_, err := l.run(Kwok, []string{"KWOK_WORKDIR=" + filepath.Join(l.dir, "kwok")},
+	proc, err := l.run(Kwok, []string{"KWOK_WORKDIR=" + filepath.Join(l.dir, "kwok")},
 		"--kubeconfig="+l.AdminKubeconfig,
 		"--config="+config,
 		"--manage-all-nodes=true",
@@ -184,9 +182,7 @@ func (l *Lab) startKwok(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	return Until(ctx, "kwok", l.nodeReady)
+	return proc.await(ctx, l.nodeReady)
 }
 
 func (l *Lab) nodeReady(ctx context.Context) (bool, error) {

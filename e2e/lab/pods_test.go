@@ -60,16 +60,20 @@ func TestAPodHeldBackBeforeItIsReadyIsNeverReadyForAMoment(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer watch.Stop()
-	createReplicaSet(ctx, t, namespace, "web", 1, map[string]string{ReadyAfter: "1s"})
-	err = Until(ctx, "a pod", func(ctx context.Context) (bool, error) {
-		n, err := shared.SetUnready(ctx, namespace, "app=web", true)
-		return n == 1, err
+	createReplicaSet(ctx, t, namespace, "web", 1, map[string]string{ReadyAfter: "2s"})
+	// Held back once it runs: it is on its way to ready then.
+	err = Until(ctx, "a running pod", func(ctx context.Context) (bool, error) {
+		pods, err := shared.Client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		return err == nil && len(pods.Items) == 1 && pods.Items[0].Status.Phase == corev1.PodRunning, err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	if n, err := shared.SetUnready(ctx, namespace, "app=web", true); err != nil || n != 1 {
+		t.Fatalf("SetUnready = %d, %v, want 1 pod", n, err)
+	}
 
-	looked := time.After(3 * time.Second)
+	looked := time.After(4 * time.Second)
 	for {
 		select {
 		case event := <-watch.ResultChan():

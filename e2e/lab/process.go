@@ -2,6 +2,8 @@ package lab
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,24 +23,22 @@ import (
 const launcher = `: > "$0/$$" && exec "$@"`
 
 // reaper waits for the end of its input, which comes when the lab closes it or
-// dies, and then kills every process group noted in the folder $1 and removes
-// the folder $2. It moves the notes first: without their folder the launcher
-// starts nothing more. It ignores the signals of a terminal, as it has to
-// outlive the lab.
+// dies, and then kills every process group noted in the lab's folder $1 and
+// removes what is large, etcd's data and the controllers' plugins. It moves the
+// notes first: without their folder the launcher starts nothing more. It
+// ignores the signals of a terminal, as it has to outlive the lab.
 const reaper = `trap '' INT TERM HUP
 cat >/dev/null
-mv "$1" "$1.ended"
-for f in "$1.ended"/*; do kill -s KILL -- "-${f##*/}"; done 2>/dev/null
-rm -rf "$2"`
-
-// dataFolder has etcd's data, which is large and of no use after the lab.
-const dataFolder = "etcd"
+mv "$1/run" "$1/ended"
+for f in "$1"/ended/*; do kill -s KILL -- "-${f##*/}"; done 2>/dev/null
+rm -rf "$1/etcd" "$1"/c[0-9]*`
 
 // processes starts programs and makes sure that they end: on stop, and through
 // a reaper when this process dies of a panic, a test's timeout or Ctrl-C.
 // Each program leads a process group of its own, which its children join, so
 // that the plugin ends with its controller.
 type processes struct {
+	dir      string // of the lab
 	notes    string // folder with a file for each running process group, named by its id
 	logs     string
 	reaper   *exec.Cmd
@@ -57,13 +57,13 @@ type process struct {
 }
 
 func newProcesses(dir string) (*processes, error) {
-	p := &processes{notes: filepath.Join(dir, "run"), logs: filepath.Join(dir, "logs")}
+	p := &processes{dir: dir, notes: filepath.Join(dir, "run"), logs: filepath.Join(dir, "logs")}
 	for _, folder := range []string{p.notes, p.logs} {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return nil, err
 		}
 	}
-	p.reaper = exec.Command("/bin/sh", "-c", reaper, "lab-reaper", p.notes, filepath.Join(dir, dataFolder))
+	p.reaper = exec.Command("/bin/sh", "-c", reaper, "lab-reaper", dir)
 	p.reaper.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	lifeline, err := p.reaper.StdinPipe()
 	if err != nil {
@@ -160,7 +160,7 @@ func (p *processes) stop() {
 // awaitNoted waits until the programs that envtest started are gone, too: they
 // write into folders that are removed next.
 func (p *processes) awaitNoted() {
-	notes, _ := filepath.Glob(filepath.Join(p.notes+".ended", "*"))
+	notes, _ := filepath.Glob(filepath.Join(p.dir, "ended", "*"))
 	for _, note := range notes {
 		pid, err := strconv.Atoi(filepath.Base(note))
 		for range 500 {
@@ -205,6 +205,19 @@ func (proc *process) stop(patience time.Duration) {
 }
 
 func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
+
+// await looks at a condition until it holds, and gives up at once when the
+// program that is to bring it about has ended.
+func (proc *process) await(ctx context.Context, holds func(context.Context) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return Until(ctx, proc.name, func(ctx context.Context) (bool, error) {
+		if proc.ended() {
+			return false, errors.New("it ended: " + proc.state())
+		}
+		return holds(ctx)
+	})
+}
 
 // state is "running" or how the program ended.
 func (proc *process) state() string {

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -84,6 +85,9 @@ func TestProgramsAndTheirChildrenEndWhenTheLabsProcessIsKilled(t *testing.T) {
 	}
 	_ = victim.Wait() // killed, as wanted
 	awaitGone(t, pids)
+	if !exists(filepath.Join(dir, "logs", "family.log")) {
+		t.Error("the log is gone, too")
+	}
 }
 
 func TestStopEndsProgramsAndTheirChildrenAndStartsNoMore(t *testing.T) {
@@ -153,6 +157,23 @@ func TestAProgramThatDoesNotListenIsKilledAfterTheTimeGiven(t *testing.T) {
 	proc.stop(200 * time.Millisecond)
 	if got := proc.state(); got != "signal: killed" {
 		t.Errorf("ended by %q, want a kill", got)
+	}
+}
+
+func TestWaitingForAProgramThatHasEndedEndsWithHow(t *testing.T) {
+	t.Parallel()
+	p, err := newProcesses(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.stop()
+	proc, err := p.start(program{name: "brief", path: "/bin/sh", args: []string{"-c", "exit 3"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = proc.await(within(t, time.Minute), func(context.Context) (bool, error) { return false, nil })
+	if err == nil || !contains(err.Error(), "brief", "it ended: exit status 3") {
+		t.Errorf("error: %v", err)
 	}
 }
 
