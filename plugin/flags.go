@@ -8,7 +8,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/router"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/rpcedge"
@@ -18,7 +20,7 @@ import (
 type options struct {
 	help, version bool
 	kubeconfig    string
-	namespace     string
+	cluster       cluster.Options
 	qps           float32
 	burst         int
 	rpcTimeout    time.Duration
@@ -38,7 +40,9 @@ func newFlags() (*pflag.FlagSet, *options) {
 	f.BoolVar(&o.version, "version", false, "show the version")
 	f.Var(levelValue{&o.level}, "log-level", "trace, debug, info, warn or error")
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "path of a kubeconfig; empty: KUBECONFIG, else the Pod's service account")
-	f.StringVar(&o.namespace, "namespace", "", "watch this namespace only, for a controller installed with --namespaced; empty: all")
+	f.StringVar(&o.cluster.Namespace, "namespace", "", "watch this namespace only, for a controller installed with --namespaced; in the cluster of the mesh, too; empty: all")
+	f.StringVar(&o.cluster.MeshKubeconfig, "mesh-kubeconfig", "", "path of a kubeconfig of the cluster in which VirtualServices and DestinationRules live, if it is another one; read again when it changes")
+	f.StringVar(&o.cluster.MeshSecretNamespace, "mesh-secret-namespace", "", "the same, from the Secret with the label istio.argoproj.io/primary-cluster=true in this namespace; read again when it changes; empty: no such Secret is looked for")
 	f.Float32Var(&o.qps, "kube-qps", 50, "requests per second to the API server")
 	f.IntVar(&o.burst, "kube-burst", 100, "requests to the API server that may come at once")
 	f.DurationVar(&o.rpcTimeout, "rpc-timeout", rpcedge.DefaultTimeout, "how long one call of the controller may take")
@@ -48,7 +52,7 @@ func newFlags() (*pflag.FlagSet, *options) {
 	return f, o
 }
 
-// check refuses numbers that would make every call fail.
+// check refuses what would make every call fail.
 func (o *options) check() error {
 	var errs []error
 	if o.qps <= 0 || o.burst <= 0 {
@@ -56,6 +60,12 @@ func (o *options) check() error {
 	}
 	if o.rpcTimeout < time.Second {
 		errs = append(errs, fmt.Errorf("--rpc-timeout %s: must be at least 1s", o.rpcTimeout))
+	}
+	if file, namespace := o.cluster.MeshKubeconfig, o.cluster.MeshSecretNamespace; file != "" && namespace != "" {
+		errs = append(errs, fmt.Errorf("--mesh-kubeconfig %s and --mesh-secret-namespace %s: the cluster of the mesh has one kubeconfig, leave one of the two", file, namespace))
+	}
+	if namespace := o.cluster.MeshSecretNamespace; namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
+		errs = append(errs, fmt.Errorf("--mesh-secret-namespace %q: this is no name of a namespace", namespace))
 	}
 	return errors.Join(errs...)
 }

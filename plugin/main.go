@@ -74,12 +74,14 @@ func serve(o *options, log hclog.Logger) error {
 	if err != nil {
 		return err
 	}
-	c, err := cluster.New(config, cluster.Options{Namespace: o.namespace}, log)
+	c, err := cluster.New(config, o.cluster, log)
 	if err != nil {
 		return err
 	}
 	r := router.New(c, o.router, log)
 	c.OnPodsChanged(r.PodsChanged)
+	c.OnExperimentPodsChanged(r.ExperimentPodsChanged)
+	c.OnRoutingChanged(r.RoutingChanged)
 	go r.Watch(context.Background())
 	log.Info("started", "version", versionLine())
 	goplugin.Serve(&goplugin.ServeConfig{

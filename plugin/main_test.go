@@ -49,7 +49,7 @@ func TestStartedByHandItSaysWhatItIsAndHowToRegisterIt(t *testing.T) {
 
 func TestHelpAndVersionAnswerOnStdout(t *testing.T) {
 	for flag, parts := range map[string][]string{
-		"--help":    {"--kube-qps", "--kube-burst", "--log-level", "--rpc-timeout", "--allow-cross-namespace", "--version"},
+		"--help":    {"--kube-qps", "--kube-burst", "--log-level", "--rpc-timeout", "--allow-cross-namespace", "--mesh-kubeconfig", "--mesh-secret-namespace", "--version"},
 		"--version": {name, "go1."},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -74,6 +74,8 @@ func TestWrongFlagsAreRefusedBeforeTheHandshake(t *testing.T) {
 		"--kube-qps 0 and --kube-burst 100: both must be": {"--kube-qps=0"},
 		"--rpc-timeout 1ms: must be at least 1s":          {"--rpc-timeout=1ms"},
 		"allow-cross-namespace":                           {"--allow-cross-namespace=Not_A_Namespace"},
+		"/a and --mesh-secret-namespace b: the cluster":   {"--mesh-kubeconfig=/a", "--mesh-secret-namespace=b"},
+		`--mesh-secret-namespace "a/b": this is no name`:  {"--mesh-secret-namespace=a/b"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(args, nothing, &stdout, &stderr); code != exitUsage {

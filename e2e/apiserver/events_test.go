@@ -91,7 +91,7 @@ func TestWritesCarryTheNameOfThePluginInManagedFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, at := range map[string]time.Time{"VirtualService": vs.LastWrite, "DestinationRule": dr.LastWrite} {
+	for kind, at := range map[string]time.Time{"VirtualService": vs.LastChange, "DestinationRule": dr.LastWrite} {
 		if at.Before(before) || at.After(time.Now()) {
 			t.Errorf("%s: the last write is said to be of %s", kind, at)
 		}

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -32,7 +33,7 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer func() {
-		if err := shared.Stop(); err != nil {
+		if err := errors.Join(shared.Stop(), stopMesh()); err != nil {
 			fmt.Fprintln(os.Stderr, "stop the lab:", err)
 		}
 	}()

@@ -168,7 +168,7 @@ func canaryWeight(c *cluster.Cluster, namespace, route string) int64 {
 
 func setHashes(canary, stable string) cluster.Edit[*destinationrule.DestinationRule] {
 	return func(dr *destinationrule.DestinationRule) (jsonpatch.Patch, error) {
-		patch, _, err := dr.SetHashes("canary", canary, "stable", stable)
+		patch, _, err := dr.Set(destinationrule.Target{CanarySubset: "canary", CanaryHash: canary, StableSubset: "stable", StableHash: stable})
 		return patch, err
 	}
 }

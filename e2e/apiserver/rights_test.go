@@ -54,6 +54,14 @@ func TestARightThatIsMissingAtTheStartIsNamedAndNeedsNoRestartOnceGranted(t *tes
 			resource: "replicasets", verbs: []string{"list", "watch"},
 			want: []string{"cannot watch replicasets.apps", `cannot list resource "replicasets"`, "at the cluster scope"},
 		},
+		"pods in all namespaces": {
+			resource: "pods", verbs: []string{"list", "watch"},
+			want: []string{"cannot watch pods", `cannot list resource "pods"`, "at the cluster scope"},
+		},
+		"pods in one namespace": {
+			resource: "pods", verbs: []string{"list", "watch"}, own: true,
+			want: []string{"cannot watch pods", `cannot list resource "pods"`, `in the namespace "NAMESPACE"`},
+		},
 		"Services in all namespaces": {
 			resource: "services", verbs: []string{"list", "watch"},
 			want: []string{"cannot watch services", `cannot list resource "services"`, "at the cluster scope"},

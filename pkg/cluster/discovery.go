@@ -23,9 +23,9 @@ type served struct {
 
 // resourcesOf asks for the resources of one version. The discovery client's own
 // methods take no context, and a call must end at its deadline.
-func (c *Cluster) resourcesOf(ctx context.Context, version schema.GroupVersion) (*metav1.APIResourceList, error) {
+func (m *mesh) resourcesOf(ctx context.Context, version schema.GroupVersion) (*metav1.APIResourceList, error) {
 	list := &metav1.APIResourceList{}
-	err := c.discovery.RESTClient().Get().AbsPath("/apis/" + version.String()).Do(ctx).Into(list)
+	err := m.discovery.RESTClient().Get().AbsPath("/apis/" + version.String()).Do(ctx).Into(list)
 	return list, err
 }
 

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/jsonpatch"
@@ -40,21 +39,56 @@ type kind[T view] struct {
 	client   dynamic.NamespaceableResourceInterface
 	parse    func(*unstructured.Unstructured) T
 	written  written[T]
+	hooks    hooks
+	// asked says in which cluster what is not found is not, where there are two.
+	asked string
+}
+
+// hooks are what a kind tells; none of them is nil.
+type hooks struct {
+	changed                  func(kind, namespace, name string)
+	heard, written, conflict func(what string)
 }
 
 func newKind[T view](client dynamic.Interface, gvr schema.GroupVersionResource, kindName, namespace string,
-	parse func(*unstructured.Unstructured, string) T,
+	parse func(*unstructured.Unstructured, string) T, hooks hooks,
 ) *kind[T] {
 	k := &kind[T]{
+		watched:  watched{name: gvr.GroupResource().String()},
 		kindName: kindName,
 		client:   client.Resource(gvr),
 		parse:    func(u *unstructured.Unstructured) T { return parse(u, FieldManager) },
+		hooks:    hooks,
 	}
-	informer := dynamicinformer.NewFilteredDynamicInformer(client, gvr, namespace, 0, cache.Indexers{}, nil).Informer()
-	k.watched.name, k.watched.informer = gvr.GroupResource().String(), informer
+	k.informer = newInformer(gvr.String(), k.client.Namespace(namespace), client, selection{}, &unstructured.Unstructured{},
+		cache.Indexers{}, func() { hooks.heard(k.name) })
 	// Set before the start, so it cannot fail.
-	_ = informer.SetTransform(k.strip)
+	_ = k.informer.SetTransform(k.strip)
+	_, _ = k.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: k.tell,
+		UpdateFunc: func(before, after any) {
+			old, ok := before.(T)
+			if fresh, too := after.(T); !ok || !too || old.GetResourceVersion() != fresh.GetResourceVersion() {
+				k.tell(after)
+			}
+		},
+		DeleteFunc: func(object any) { k.tell(last(object)) },
+	})
 	return k
+}
+
+// tell passes on which object has changed.
+func (k *kind[T]) tell(object any) {
+	if changed, ok := object.(T); ok {
+		k.hooks.changed(k.kindName, changed.GetNamespace(), changed.GetName())
+	}
+}
+
+// tellAll tells of all objects, as if each had just come.
+func (k *kind[T]) tellAll() {
+	for _, object := range k.informer.GetStore().List() {
+		k.tell(object)
+	}
 }
 
 // strip stores the parsed view in place of the whole object.
@@ -74,7 +108,11 @@ func (k *kind[T]) objectName(namespace, name string) string {
 func (k *kind[T]) get(namespace, name string) (T, error) {
 	brought, found := k.brought(keyOf(namespace, name))
 	if !found {
-		return brought, apierrors.NewNotFound(k.resource(), namespace+"/"+name)
+		err := error(apierrors.NewNotFound(k.resource(), keyOf(namespace, name)))
+		if k.asked != "" {
+			err = fmt.Errorf("%w in %s", err, k.asked)
+		}
+		return brought, err
 	}
 	return k.written.newest(brought), nil
 }
@@ -134,6 +172,7 @@ func (k *kind[T]) patch(ctx context.Context, object T, patch jsonpatch.Patch) (T
 	}
 	written := k.parse(result)
 	k.written.keep(written, k.brought)
+	k.hooks.written(k.kindName)
 	return written, nil
 }
 
@@ -154,6 +193,7 @@ func (k *kind[T]) afterFailure(ctx context.Context, object T, failure error) (T,
 	}
 	fresh := k.parse(u)
 	k.written.keep(fresh, k.brought)
+	k.hooks.conflict(k.kindName)
 	return fresh, nil
 }
 

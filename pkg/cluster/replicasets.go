@@ -1,65 +1,103 @@
 package cluster
 
 import (
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	appsinformers "k8s.io/client-go/informers/apps/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts"
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 )
+
+const hashLabel = v1alpha1.DefaultRolloutUniqueLabelKey
 
 // ReplicaSet is what counts of one ReplicaSet of a Rollout.
 type ReplicaSet struct {
 	Name string
+	UID  types.UID
+	// Created is when the API server made it, in whole seconds.
+	Created time.Time
 	// Hash is the value of the label rollouts-pod-template-hash.
 	Hash string
 	// Size is spec.replicas: how many pods the controller has asked for.
 	Size int32
 	// Available is how many pods have been ready for minReadySeconds.
 	Available int32
-	// Labels are those of the pod template, which every pod is created with.
-	// Shared with the cache: not to be changed.
+	// Labels are those of the pod template, which every pod is created with; what
+	// became of them is in PodLabels. Shared with the cache: not to be changed.
 	Labels map[string]string
 }
 
-// byRollout is the index from a Rollout's UID to its ReplicaSets.
-const byRollout = "rollout"
+// The indices of the cache of ReplicaSets.
+const (
+	byUID        = "uid"
+	byRollout    = "rollout"    // the UID of the Rollout that controls it
+	byExperiment = "experiment" // namespace and hash, if an Experiment controls it
+)
 
-type replicaSets struct{ watched }
+// podNews is who is told that the pods behind a hash have changed.
+type podNews struct {
+	rollout    func(types.UID)
+	experiment func(namespace, hash string)
+}
+
+type replicaSets struct {
+	watched
+	news podNews
+}
 
 // newReplicaSets watches only ReplicaSets that carry a Rollout's hash, so those
 // of Deployments never reach the process.
-func newReplicaSets(client kubernetes.Interface, namespace string, changed func(types.UID)) *replicaSets {
-	informer := appsinformers.NewFilteredReplicaSetInformer(client, namespace, 0,
-		cache.Indexers{byRollout: rolloutOf},
-		func(o *metav1.ListOptions) { o.LabelSelector = v1alpha1.DefaultRolloutUniqueLabelKey })
+func newReplicaSets(client kubernetes.Interface, namespace string, news podNews, heard func()) *replicaSets {
+	r := &replicaSets{watched: watched{name: "replicasets.apps"}, news: news}
+	r.informer = newInformer(r.name, client.AppsV1().ReplicaSets(namespace), client, selection{labels: hashLabel}, &appsv1.ReplicaSet{},
+		cache.Indexers{byUID: uidOf, byRollout: rolloutOf, byExperiment: experimentOf}, heard)
 	// Set before the start, so it cannot fail.
-	_ = informer.SetTransform(stripReplicaSet)
-	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_ = r.informer.SetTransform(stripReplicaSet)
+	_, _ = r.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		// One that is there at the start is news to nobody. One that comes later has no
+		// pods, unless it came while the watch was interrupted.
+		AddFunc: func(object any, atStart bool) {
+			if !atStart && availableOf(object) > 0 {
+				r.tell(object)
+			}
+		},
 		UpdateFunc: func(before, after any) {
 			if availableOf(before) != availableOf(after) {
-				tellRollout(after, changed)
+				r.tell(after)
 			}
 		},
-		DeleteFunc: func(object any) {
-			if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = gone.Obj
-			}
-			tellRollout(object, changed)
-		},
+		DeleteFunc: func(object any) { r.tell(last(object)) },
 	})
-	return &replicaSets{watched{name: "replicasets.apps", informer: informer}}
+	return r
 }
 
-// tellRollout passes on whose ReplicaSet it is.
-func tellRollout(object any, changed func(types.UID)) {
-	owners, _ := rolloutOf(object) // never fails
-	for _, uid := range owners {
-		changed(types.UID(uid))
+// tell passes on whose ReplicaSet it is.
+func (r *replicaSets) tell(object any) {
+	rs, ok := object.(*appsv1.ReplicaSet)
+	if !ok {
+		return
+	}
+	switch owner := metav1.GetControllerOf(rs); {
+	case isA(owner, "Rollout"):
+		r.news.rollout(owner.UID)
+	case isA(owner, "Experiment"):
+		r.news.experiment(rs.Namespace, rs.Labels[hashLabel])
+	}
+}
+
+// tellOf is tell for a ReplicaSet that is known by its UID. One that is not known
+// is news to nobody: it will come with all its pods.
+func (r *replicaSets) tellOf(uid types.UID) {
+	objects, _ := r.informer.GetIndexer().ByIndex(byUID, string(uid)) // fails without the index only
+	for _, object := range objects {
+		r.tell(object)
 	}
 }
 
@@ -81,8 +119,9 @@ func stripReplicaSet(object any) (any, error) {
 	return &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: full.Name, Namespace: full.Namespace, UID: full.UID, ResourceVersion: full.ResourceVersion,
-			Labels:          map[string]string{v1alpha1.DefaultRolloutUniqueLabelKey: full.Labels[v1alpha1.DefaultRolloutUniqueLabelKey]},
-			OwnerReferences: full.OwnerReferences,
+			CreationTimestamp: full.CreationTimestamp,
+			Labels:            map[string]string{hashLabel: full.Labels[hashLabel]},
+			OwnerReferences:   full.OwnerReferences,
 		},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas: full.Spec.Replicas,
@@ -92,6 +131,19 @@ func stripReplicaSet(object any) (any, error) {
 	}, nil
 }
 
+// isA tells whether an owner, which may be nil, is of that kind of Argo Rollouts.
+func isA(owner *metav1.OwnerReference, kind string) bool {
+	return owner != nil && owner.Kind == kind && schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).Group == rollouts.Group
+}
+
+func uidOf(object any) ([]string, error) {
+	rs, ok := object.(*appsv1.ReplicaSet)
+	if !ok {
+		return nil, nil
+	}
+	return []string{string(rs.UID)}, nil
+}
+
 // rolloutOf indexes a ReplicaSet by the UID of the Rollout that controls it. The
 // UID, not the name: a Rollout deleted and made again is another one.
 func rolloutOf(object any) ([]string, error) {
@@ -99,11 +151,20 @@ func rolloutOf(object any) ([]string, error) {
 	if !ok {
 		return nil, nil
 	}
-	owner := metav1.GetControllerOf(rs)
-	if owner == nil || owner.Kind != "Rollout" {
+	if owner := metav1.GetControllerOf(rs); isA(owner, "Rollout") {
+		return []string{string(owner.UID)}, nil
+	}
+	return nil, nil
+}
+
+// experimentOf indexes a ReplicaSet that an Experiment controls by what the
+// controller tells of it: the namespace and the hash.
+func experimentOf(object any) ([]string, error) {
+	rs, ok := object.(*appsv1.ReplicaSet)
+	if !ok || !isA(metav1.GetControllerOf(rs), "Experiment") {
 		return nil, nil
 	}
-	return []string{string(owner.UID)}, nil
+	return []string{keyOf(rs.Namespace, rs.Labels[hashLabel])}, nil
 }
 
 // ReplicaSets returns the ReplicaSets of one Rollout, in no particular order.
@@ -119,11 +180,22 @@ func (c *Cluster) ReplicaSets(rollout types.UID) ([]ReplicaSet, error) {
 			continue
 		}
 		out = append(out, ReplicaSet{
-			Name: rs.Name, Hash: rs.Labels[v1alpha1.DefaultRolloutUniqueLabelKey],
+			Name: rs.Name, UID: rs.UID, Created: rs.CreationTimestamp.Time, Hash: rs.Labels[hashLabel],
 			Size: sizeOf(rs), Available: rs.Status.AvailableReplicas, Labels: rs.Spec.Template.Labels,
 		})
 	}
 	return out, nil
+}
+
+// ExperimentAvailable is how many pods of the Experiments of a namespace are
+// available under this pod-template hash; 0 if no Experiment has it.
+func (c *Cluster) ExperimentAvailable(namespace, hash string) int32 {
+	objects, _ := c.replicaSets.informer.GetIndexer().ByIndex(byExperiment, keyOf(namespace, hash)) // fails without the index only
+	var available int32
+	for _, object := range objects {
+		available += max(0, availableOf(object))
+	}
+	return available
 }
 
 // sizeOf resolves an absent spec.replicas to 1, as the API does.

@@ -3,18 +3,18 @@ package cluster
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 )
 
 type services struct{ watched }
 
-func newServices(client kubernetes.Interface, namespace string) *services {
-	informer := coreinformers.NewServiceInformer(client, namespace, 0, cache.Indexers{})
+func newServices(client kubernetes.Interface, namespace string, heard func()) *services {
+	s := &services{watched{name: "services"}}
+	s.informer = newInformer(s.name, client.CoreV1().Services(namespace), client, selection{}, &corev1.Service{}, cache.Indexers{}, heard)
 	// Set before the start, so it cannot fail.
-	_ = informer.SetTransform(stripService)
-	return &services{watched{name: "services", informer: informer}}
+	_ = s.informer.SetTransform(stripService)
+	return s
 }
 
 // stripService keeps the name and the selector.
@@ -32,7 +32,7 @@ func stripService(object any) (any, error) {
 // ServiceSelector returns a Service's selector, nil when it does not exist or
 // has none. It is shared with the cache and must not be changed.
 func (c *Cluster) ServiceSelector(namespace, name string) map[string]string {
-	object, found, err := c.services.informer.GetStore().GetByKey(namespace + "/" + name)
+	object, found, err := c.services.informer.GetStore().GetByKey(keyOf(namespace, name))
 	if err != nil || !found {
 		return nil
 	}

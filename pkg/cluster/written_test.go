@@ -51,7 +51,7 @@ func behind(t *testing.T, objects int) *kind[*virtualservice.VirtualService] {
 		}
 		return true, version(patch.GetName(), last.Add(1), int64(ops[1].Value.(float64))), nil
 	})
-	k := newKind(client, testResource, "VirtualService", metav1.NamespaceAll, virtualservice.Parse)
+	k := newKind(client, testResource, "VirtualService", metav1.NamespaceAll, virtualservice.Parse, Options{}.hooks(func(string, string, string) {}))
 	for i := range objects {
 		bring(t, k, version(objectNumber(i), 1, 0))
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/ownership"
 )
 
 // The names that the Rollouts controller gives to what we write and remove.
@@ -23,7 +25,7 @@ const (
 // goroutines.
 //
 // Of the metadata only name, namespace, uid, resourceVersion and generation are
-// kept: the rest is most of what a cached object weighs.
+// kept, and what stands in two annotations and in managedFields: the rest is most of what a cached object weighs.
 type DestinationRule struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -34,6 +36,12 @@ type DestinationRule struct {
 	Subsets []Subset
 	// NativeAnnotation tells that the native router's annotation is there.
 	NativeAnnotation bool
+	// Experiments is the account of the subsets that were added for experiments.
+	Experiments ownership.Account
+	// Ours tells that our field manager owns spec.subsets or a part of it, by the
+	// object's managedFields. Istio's definition treats the list as one value, so it
+	// belongs to whoever was the last to change anything in it.
+	Ours bool
 	// LastWrite is when our field manager last wrote the object by the API server's
 	// clock, in whole seconds; zero if it never did.
 	LastWrite time.Time
@@ -75,12 +83,7 @@ func (dr *DestinationRule) subset(name string) (Subset, error) {
 	if dr.Malformed != nil {
 		return Subset{}, dr.errorf("it is malformed: %w", dr.Malformed)
 	}
-	var found []Subset
-	for _, subset := range dr.Subsets {
-		if name != "" && subset.Name == name {
-			found = append(found, subset)
-		}
-	}
+	found := dr.named(name)
 	switch {
 	case len(found) == 0:
 		return Subset{}, dr.errorf("no subset %q: add it, or correct canarySubsetName or stableSubsetName; it has %s", name, dr.names())
@@ -90,6 +93,17 @@ func (dr *DestinationRule) subset(name string) (Subset, error) {
 		return Subset{}, dr.errorf("subset %q is malformed: %w", name, found[0].Malformed)
 	}
 	return found[0], nil
+}
+
+// named are the subsets of that name; those without a name have none.
+func (dr *DestinationRule) named(name string) []Subset {
+	var found []Subset
+	for _, subset := range dr.Subsets {
+		if name != "" && subset.Name == name {
+			found = append(found, subset)
+		}
+	}
+	return found
 }
 
 // mostNamed bounds an error message.
@@ -129,6 +143,7 @@ func (dr *DestinationRule) DeepCopy() *DestinationRule {
 	}
 	out := *dr
 	dr.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	out.Experiments = dr.Experiments.DeepCopy()
 	out.Subsets = slices.Clone(dr.Subsets)
 	for i := range out.Subsets {
 		out.Subsets[i].Labels = maps.Clone(out.Subsets[i].Labels)

@@ -4,7 +4,9 @@
 //
 //	dr := destinationrule.Parse(u, fieldManager)
 //	hash, err := dr.Hash("canary")
-//	patch, changes, err := dr.SetHashes("canary", canaryHash, "stable", stableHash)
+//	patch, changes, err := dr.Set(destinationrule.Target{
+//		CanarySubset: "canary", CanaryHash: canaryHash, StableSubset: "stable", StableHash: stableHash,
+//	})
 //	body, err := patch.Guarded(dr.ResourceVersion).Marshal()
 //
 // A subset names pods by the label rollouts-pod-template-hash among its labels. Only
@@ -12,10 +14,14 @@
 // subsets of other names and every field of the rule stay as they are, in their
 // order; so does whatever a later version of Istio adds.
 //
-// There is one exception. The native router of Argo Rollouts leaves its annotation
+// An experiment has a subset only while it runs. Such subsets are added, get their
+// label and are removed by name. Only what stands under the Rollout's own name in
+// the annotation of package ownership is removed.
+//
+// There is one exception more. The native router of Argo Rollouts leaves its annotation
 // argo-rollouts.argoproj.io/managed-by-rollouts behind, and its controller
 // strips the hash labels from a rule that has it and belongs to no native Rollout
-// (rollout/trafficrouting/istio of argo-rollouts). SetHashes removes it; it is never
+// (rollout/trafficrouting/istio of argo-rollouts). Set removes it; it is never
 // written.
 //
 // The package reads and writes nothing in a cluster, keeps no state and logs nothing.

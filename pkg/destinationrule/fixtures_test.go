@@ -104,9 +104,14 @@ func apply(t fataler, u *unstructured.Unstructured, patch jsonpatch.Patch) *unst
 	return out
 }
 
+// sides is a target without experiments.
+func sides(canaryHash, stableHash string) destinationrule.Target {
+	return destinationrule.Target{CanarySubset: "canary", CanaryHash: canaryHash, StableSubset: "stable", StableHash: stableHash}
+}
+
 // set is what a caller does with one object.
 func set(u *unstructured.Unstructured, canaryHash, stableHash string) (jsonpatch.Patch, []destinationrule.Change, error) {
-	return destinationrule.Parse(u, manager).SetHashes("canary", canaryHash, "stable", stableHash)
+	return destinationrule.Parse(u, manager).Set(sides(canaryHash, stableHash))
 }
 
 // mention reports each of the wanted pieces that the error does not have.

@@ -1,6 +1,7 @@
 package destinationrule_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,18 +66,25 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzSetHashes sets any hashes in any object.
-func FuzzSetHashes(f *testing.F) {
+// FuzzSet sets any hashes in any object, with an experiment that comes and one
+// that goes.
+func FuzzSet(f *testing.F) {
 	for _, seed := range seeds {
-		f.Add([]byte(`null`), []byte(seed), "canary", "c2", "stable", "s2")
-		f.Add([]byte(`{"argo-rollouts.argoproj.io/managed-by-rollouts":"web"}`), []byte(seed), "", "", "legacy", "a/~b")
+		f.Add([]byte(`null`), []byte(seed), "canary", "c2", "stable", "s2", "probe", "p1", "")
+		f.Add([]byte(`{"argo-rollouts.argoproj.io/managed-by-rollouts":"web"}`), []byte(seed), "", "", "legacy", "a/~b", "", "", "legacy")
+		f.Add([]byte(`{"istio.argoproj-labs.io/experiments":"{\"shop/cart\":[\"legacy\"]}"}`), []byte(seed), "canary", "", "stable", "", "probe", "", "legacy")
 	}
-	f.Fuzz(func(t *testing.T, annotations, spec []byte, canary, canaryHash, stable, stableHash string) {
+	f.Fuzz(func(t *testing.T, annotations, spec []byte, canary, canaryHash, stable, stableHash, probe, probeHash, drop string) {
 		u := decode(annotations, spec)
 		if u == nil {
 			return
 		}
-		patch, changes, err := destinationrule.Parse(u, manager).SetHashes(canary, canaryHash, stable, stableHash)
+		target := destinationrule.Target{Owner: owner, CanarySubset: canary, CanaryHash: canaryHash, StableSubset: stable, StableHash: stableHash, Drop: []string{drop}}
+		if probe != "" {
+			target.Experiments = []destinationrule.Experiment{{Subset: probe, Hash: probeHash}}
+		}
+		before := destinationrule.Parse(u, manager)
+		patch, changes, err := before.Set(target)
 		if err != nil {
 			if patch != nil || changes != nil {
 				t.Errorf("patch %v and changes %v beside error %v", patch, changes, err)
@@ -87,12 +95,30 @@ func FuzzSetHashes(f *testing.F) {
 		if after.NativeAnnotation {
 			t.Error("the native annotation is still there")
 		}
-		for name, want := range map[string]string{canary: canaryHash, stable: stableHash} {
-			if got, err := after.Hash(name); err != nil || want != "" && got != valid(want) {
+		want := map[string]string{canary: canaryHash, stable: stableHash}
+		if probe != "" {
+			want[probe] = probeHash
+		}
+		for name, want := range want {
+			if got, err := after.Hash(valid(name)); err != nil || want != "" && got != valid(want) {
 				t.Errorf("subset %q names %q, error %v, want %q", name, got, err, want)
 			}
 		}
+		assertOthers(t, before, after, probe, drop)
 	})
+}
+
+// assertOthers checks that a subset is gone only if it was ours and was to go.
+func assertOthers(t *testing.T, before, after *destinationrule.DestinationRule, probe, drop string) {
+	t.Helper()
+	gone := len(before.Subsets) - len(after.Subsets)
+	owned := slices.Contains(before.ExperimentSubsets(owner), drop) && drop != probe
+	if gone > 1 || gone == 1 && !owned {
+		t.Errorf("%d of %d subsets are gone", gone, len(before.Subsets))
+	}
+	if owned && slices.Contains(after.ExperimentSubsets(owner), drop) {
+		t.Errorf("%q is still ours", drop)
+	}
 }
 
 // valid is the text as JSON can carry it.

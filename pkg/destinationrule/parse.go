@@ -6,11 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/jsonpatch/object"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/ownership"
 )
 
 // Parse reads the view out of u, which is neither changed nor referred to
 // afterwards. fieldManager is the name under which the plugin writes; it is used
-// for LastWrite alone.
+// for LastWrite and Ours.
 //
 // Parse never fails and never panics. Content of the wrong type is left out and
 // reported where it matters: in Malformed if the object itself, its metadata, spec,
@@ -30,6 +31,8 @@ func Parse(u *unstructured.Unstructured, fieldManager string) *DestinationRule {
 		// The annotation is to be removed whatever stands in it, so its type does not
 		// matter.
 		NativeAnnotation: !annotations.Field(nativeAnnotation).Absent(),
+		Experiments:      ownership.Parse(u),
+		Ours:             object.Owns(u, fieldManager, "spec", "subsets"),
 		LastWrite:        object.LastWrite(u, fieldManager),
 		Malformed:        cmp.Or(err, spec.Object(), hostErr, subsetsErr),
 	}

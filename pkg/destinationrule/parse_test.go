@@ -1,6 +1,7 @@
 package destinationrule_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/destinationrule"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/ownership"
 )
 
 const everything = `
@@ -22,9 +24,12 @@ metadata:
   resourceVersion: "7"
   generation: 3
   labels: {team: shop}
-  annotations: {argo-rollouts.argoproj.io/managed-by-rollouts: web, note: long}
+  annotations: {argo-rollouts.argoproj.io/managed-by-rollouts: web, note: long, istio.argoproj-labs.io/experiments: '{"shop/cart":["probe"]}'}
   managedFields:
-  - {manager: our-plugin, operation: Update, time: "2024-05-01T12:00:00Z"}
+  - manager: our-plugin
+    operation: Update
+    time: "2024-05-01T12:00:00Z"
+    fieldsV1: {"f:spec": {"f:subsets": {}}}
   - {manager: kubectl, operation: Apply, time: "2024-06-01T12:00:00Z"}
 spec:
   host: web.shop
@@ -44,6 +49,8 @@ func TestParseReadsWhatRoutingNeeds(t *testing.T) {
 		ObjectMeta:       metav1.ObjectMeta{Name: "web", Namespace: "shop", UID: "u-1", ResourceVersion: "7", Generation: 3},
 		Host:             "web.shop",
 		NativeAnnotation: true,
+		Experiments:      ownership.Account{Entries: map[string]json.RawMessage{"shop/cart": json.RawMessage(`["probe"]`)}, Annotated: true},
+		Ours:             true,
 		LastWrite:        time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC),
 		Subsets: []destinationrule.Subset{
 			{Index: 0, Name: "stable", Labels: map[string]string{"app": "web", hashKey: "s1"}, HasLabels: true},
@@ -86,7 +93,7 @@ func TestMalformedObjects(t *testing.T) {
 			mention(t, dr.Malformed, tc.want)
 			_, err := dr.Hash("canary")
 			mention(t, err, "DestinationRule", "malformed", tc.want)
-			_, _, err = dr.SetHashes("canary", "c", "stable", "s")
+			_, _, err = dr.Set(sides("c", "s"))
 			mention(t, err, "DestinationRule", "malformed", tc.want)
 		})
 	}
@@ -110,7 +117,7 @@ func TestMalformedSubsets(t *testing.T) {
 			}
 			_, err := dr.Hash("canary")
 			mention(t, err, `DestinationRule shop/web: subset "canary" is malformed`, tc.want)
-			_, _, err = dr.SetHashes("canary", "c", "stable", "s")
+			_, _, err = dr.Set(sides("c", "s"))
 			mention(t, err, `DestinationRule shop/web: subset "canary" is malformed`, tc.want)
 		})
 	}
@@ -173,6 +180,8 @@ func TestDeepCopySharesNothing(t *testing.T) {
 	}
 	duplicate.Subsets[0].Labels["app"] = "changed"
 	duplicate.Subsets[1].Name = "changed"
+	copy(duplicate.Experiments.Entries["shop/cart"], "spoil")
+	delete(duplicate.Experiments.Entries, "shop/cart")
 	if diff := cmp.Diff(destinationrule.Parse(fromYAML(t, everything), manager), original); diff != "" {
 		t.Errorf("the original changed with the copy (-want +got):\n%s", diff)
 	}

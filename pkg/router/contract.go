@@ -99,16 +99,37 @@ func (s *situation) podsOf(which side, hash string) guard.Pods {
 			continue
 		}
 		pods.Size += set.Size
-		if which == stableSide || s.reachable(set) {
+		if which == stableSide {
 			pods.Available += set.Available
+		} else {
+			pods.Available += s.reachable(set)
 		}
 	}
 	return pods
 }
 
-// reachable tells whether a ReplicaSet's pods carry what both sides ask for.
-func (s *situation) reachable(set cluster.ReplicaSet) bool {
-	return len(s.lacks(canarySide, set)) == 0 && len(s.lacks(stableSide, set)) == 0
+// reachable is how many of a ReplicaSet's available pods carry what both sides ask
+// for. The pods themselves are counted: their labels may have been changed since
+// they were made. Which of them are available is the ReplicaSet's to say, so that
+// with some pods unreachable the count is the most that it can be. A pod that the
+// watch has not brought yet is taken to be as its template made it.
+func (s *situation) reachable(set cluster.ReplicaSet) int32 {
+	var seen, matching int32
+	for _, group := range s.pods[set.UID] {
+		seen += group.Count
+		if s.matchesBoth(group.Labels) {
+			matching += group.Count
+		}
+	}
+	if s.matchesBoth(set.Labels) {
+		matching += max(0, set.Available-seen)
+	}
+	return min(set.Available, matching)
+}
+
+// matchesBoth tells whether pods with these labels carry what both sides ask for.
+func (s *situation) matchesBoth(labels map[string]string) bool {
+	return len(s.lacks(canarySide, labels)) == 0 && len(s.lacks(stableSide, labels)) == 0
 }
 
 // addedByOthers tells labels that pods or endpoints get after the template: from
@@ -121,10 +142,10 @@ func addedByOthers(key string) bool {
 // lacks lists the labels that a side asks for and the pods do not carry, in a
 // fixed order. The hash is left out, since it is what is being moved, and so is
 // what the controller or the mesh puts on pods later.
-func (s *situation) lacks(which side, set cluster.ReplicaSet) []string {
+func (s *situation) lacks(which side, labels map[string]string) []string {
 	var keys []string
 	for key, value := range s.selects.of(which).labels {
-		have, there := set.Labels[key]
+		have, there := labels[key]
 		if key == hashLabel || s.ephemeral[key] || there && have == value || !there && addedByOthers(key) {
 			continue
 		}
@@ -142,6 +163,7 @@ func (s *situation) mismatch() string {
 		if set.Size == 0 {
 			continue
 		}
+		set := s.withPodLabels(set)
 		canary := set.Hash == s.status.canary && s.status.canary != s.status.stable
 		if canary {
 			texts = append(texts, s.explainAll(canarySide, set, "gets no traffic")...)
@@ -155,9 +177,24 @@ func (s *situation) mismatch() string {
 	return strings.Join(texts, "; ")
 }
 
+// withPodLabels is the ReplicaSet with the labels of pods of it that cannot be
+// reached, where there are such pods though its template's labels are right.
+func (s *situation) withPodLabels(set cluster.ReplicaSet) cluster.ReplicaSet {
+	if !s.matchesBoth(set.Labels) {
+		return set
+	}
+	for _, group := range s.pods[set.UID] {
+		if !s.matchesBoth(group.Labels) {
+			set.Labels = group.Labels
+			return set
+		}
+	}
+	return set
+}
+
 func (s *situation) explainAll(which side, set cluster.ReplicaSet, effect string) []string {
 	var texts []string
-	for _, key := range s.lacks(which, set) {
+	for _, key := range s.lacks(which, set.Labels) {
 		texts = append(texts, s.explain(which, set, key, effect))
 	}
 	return texts

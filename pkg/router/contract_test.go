@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
@@ -14,6 +15,7 @@ import (
 func mislabelled(t *testing.T, subsetLabel string) (*world, *Router) {
 	w := newWorld(t, subsetVirtualService, strings.Replace(subsetDestinationRule,
 		"{name: canary, labels: {app: cart}}", "{name: canary, labels: {app: cart, "+subsetLabel+"}}", 1))
+	w.pass(time.Minute) // the objects are not new
 	w.pods("v1", 20, 20)
 	w.sets["v2"] = cluster.ReplicaSet{
 		Name: "cart-v2", Available: 20, Size: 20,
@@ -82,6 +84,7 @@ func TestACanaryThatTheStablesSubsetCannotReachIsNotPromotedIntoNothing(t *testi
 		"{name: stable, labels: {app: cart}}", "{name: stable, labels: {app: cart, version: v1}}", 1))
 	w.sets["v1"] = cluster.ReplicaSet{Name: "cart-v1", Available: 20, Size: 20, Labels: map[string]string{"app": "cart", "version": "v1", hashLabel: "v1"}}
 	w.sets["v2"] = cluster.ReplicaSet{Name: "cart-v2", Available: 20, Size: 20, Labels: map[string]string{"app": "cart", "version": "v2", hashLabel: "v2"}}
+	w.pass(time.Minute)
 	r, ro := w.router(), rollout(subsetConfig)
 	ro.Status.StableRS, ro.Status.CurrentPodHash = "v1", "v2"
 	mustUpdate(t, r, ro, "v2", "v1")
@@ -100,6 +103,7 @@ func TestAnUnreachableStableDoesNotStopTheReconcile(t *testing.T) {
 	w := newWorld(t, subsetVirtualService, strings.Replace(subsetDestinationRule,
 		"{name: stable, labels: {app: cart}}", "{name: stable, labels: {app: cart, track: stable}}", 1))
 	w.pods("v1", 20, 20)
+	w.pass(time.Minute)
 	r, ro := w.router(), rollout(subsetConfig)
 	ro.Status.StableRS, ro.Status.CurrentPodHash = "v1", "v1"
 	mustUpdate(t, r, ro, "v1", "v1")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/destinationrule"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/jsonpatch"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
 
 // UpdateHash points the two subsets at the pods of the two hashes, as soon as
@@ -29,11 +31,15 @@ func (r *Router) UpdateHash(ctx context.Context, ro *v1alpha1.Rollout, canaryHas
 	}
 	defer release()
 	r.reportContract(s, m)
-	m.announced = hashes{canary: canaryHash, stable: stableHash}
+	m.announced, m.labelled = hashes{canary: canaryHash, stable: stableHash}, hashes{}
 	if s.rule == nil {
 		return nil
 	}
-	return r.moveLabels(ctx, s, m, m.announced)
+	if err := r.moveLabels(ctx, s, m, m.announced); err != nil {
+		return err
+	}
+	m.labelled = m.announced
+	return nil
 }
 
 // moveLabels carries out one step of the way to the labels.
@@ -43,7 +49,7 @@ func (r *Router) moveLabels(ctx context.Context, s *situation, m *memory, want h
 		return err
 	}
 	if s.config.Guard.Mode != config.Enforce {
-		return r.writeLabels(ctx, s, want)
+		return r.writeLabels(ctx, s, m, want)
 	}
 	plan := guard.PlanMove(r.move(s, m, routed, want))
 	// A label that has to wait is left out; one that is right already costs nothing.
@@ -54,11 +60,11 @@ func (r *Router) moveLabels(ctx context.Context, s *situation, m *memory, want h
 	if plan.Stable != guard.MoveLabel && plan.Stable != guard.Nothing {
 		now.stable = ""
 	}
-	if err := r.writeLabels(ctx, s, now); err != nil {
+	if err := r.writeLabels(ctx, s, m, now); err != nil {
 		return err
 	}
 	if plan.Canary == guard.LowerFirst {
-		if err := r.writeWeight(ctx, s, m, plan.Weight); err != nil {
+		if err := r.writeRoutes(ctx, s, m, plan.Weight); err != nil {
 			return err
 		}
 	}
@@ -80,28 +86,42 @@ func (r *Router) move(s *situation, m *memory, routed, want hashes) guard.Move {
 }
 
 // sideWeights are the highest weights of the two sides, in parts of max. Where
-// the routes do not agree, or say nothing, each side may have everything.
+// the routes do not agree, or say nothing, each side may have everything. A
+// managed route sends requests to the canary even at weight 0.
 func (s *situation) sideWeights() (canary, stable int32) {
+	canary, stable = s.written, s.facts.Max-s.written
 	switch {
 	case !s.known:
-		return s.facts.Max, s.facts.Max
+		canary, stable = s.facts.Max, s.facts.Max
 	case !s.uniform:
-		return s.written, s.facts.Max
-	default:
-		return s.written, s.facts.Max - s.written
+		stable = s.facts.Max
 	}
+	if s.hasManaged() {
+		canary = max(canary, 1)
+	}
+	return canary, stable
+}
+
+// hasManaged tells whether a managed route is in place.
+func (s *situation) hasManaged() bool {
+	return slices.ContainsFunc(s.services, func(vs *virtualservice.VirtualService) bool {
+		return slices.ContainsFunc(vs.HTTP, func(route virtualservice.Route) bool {
+			return route.Name != "" && slices.Contains(s.managed, route.Name)
+		})
+	})
 }
 
 // since is how long ago a weight was written. A process that did not write it
-// itself asks the VirtualServices, whose managedFields keep the second of our
-// last write: so a wait survives a restart without anything stored for it, and a
-// write whose answer was lost counts too. The second is taken to its end, and a
+// itself asks the VirtualServices, whose managedFields keep the second of the last
+// change: so a wait survives a restart without anything stored for it, and what
+// another process or a person wrote, or a write whose answer was lost, counts too.
+// The second is taken to its end, and a
 // time that another clock has put into the future is no time at all.
 func (r *Router) since(s *situation, at time.Time) (time.Duration, bool) {
 	now, own := r.clock.Now(), true
 	for _, vs := range s.services {
-		if vs.LastWrite.After(at) {
-			at, own = vs.LastWrite, false
+		if vs.LastChange.After(at) {
+			at, own = vs.LastChange, false
 		}
 	}
 	elapsed := now.Sub(at)
@@ -115,16 +135,24 @@ func (r *Router) since(s *situation, at time.Time) (time.Duration, bool) {
 	}
 }
 
-// writeLabels sets the labels that are not "", both in one patch.
-func (r *Router) writeLabels(ctx context.Context, s *situation, want hashes) error {
+// writeLabels sets the labels that are not "" and the subsets of a running
+// experiment, and drops those of an ended one, all in one patch.
+func (r *Router) writeLabels(ctx context.Context, s *situation, m *memory, want hashes) error {
 	var changes []destinationrule.Change
 	rule := s.config.DestinationRule
-	_, changed, err := r.cluster.UpdateDestinationRule(ctx, rule.Namespace, rule.Name,
+	target := destinationrule.Target{
+		Owner:        s.owner(),
+		CanarySubset: rule.CanarySubsetName, CanaryHash: want.canary,
+		StableSubset: rule.StableSubsetName, StableHash: want.stable,
+		Experiments: s.subsets(), Drop: r.unused(s, m),
+	}
+	dr, changed, err := r.cluster.UpdateDestinationRule(ctx, rule.Namespace, rule.Name,
 		func(dr *destinationrule.DestinationRule) (patch jsonpatch.Patch, err error) {
-			patch, changes, err = dr.SetHashes(rule.CanarySubsetName, want.canary, rule.StableSubsetName, want.stable)
+			patch, changes, err = dr.Set(target)
 			return patch, err
 		})
 	if changed {
+		r.own.note("DestinationRule", rule.Namespace, rule.Name, dr.ResourceVersion)
 		r.reportLabels(s, changes)
 	}
 	return err

@@ -3,6 +3,8 @@ package router
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
 
 // forgetAfter is when a Rollout that nobody asks about any more is forgotten.
@@ -28,12 +31,31 @@ type memory struct {
 	// called is when the controller last asked, used to forget. It belongs to
 	// memories and is guarded by its mutex, all else by turn.
 	called time.Time
+	// follows are the objects that the Rollout's routing is made of, namespace is
+	// the Rollout's; both guarded as called is.
+	follows   []string
+	namespace string
 
 	// subject is the Rollout as the controller last sent it.
 	subject subject
 
 	// announced are the hashes that UpdateHash was last given.
 	announced hashes
+
+	// labelled are the hashes that were in place when UpdateHash last succeeded,
+	// empty while one is under way.
+	labelled hashes
+
+	// applied is what the routes were last brought to, nil before that.
+	applied *virtualservice.Target
+
+	// templates are those of the experiment in the last call, unnamed how many of
+	// them cannot be routed.
+	templates []template
+	unnamed   int
+
+	// drift keeps the pace of what the watch puts back.
+	drift drift
 
 	// desired is the last weight asked for, as it came, in parts of
 	// maxTrafficWeight; it is only meaningful when asked is true.
@@ -49,6 +71,8 @@ type memory struct {
 	// loweredAt and raisedAt are when this process last wrote a lower and a higher
 	// weight for the canary; zero if it has not.
 	loweredAt, raisedAt time.Time
+	// changedAt is when it last wrote a VirtualService at all.
+	changedAt time.Time
 
 	// reported is the reason of the last Event about a cap, "" when none is on.
 	reported guard.Reason
@@ -57,6 +81,16 @@ type memory struct {
 	// mismatch is the text of the last Event about labels that match no pods, ""
 	// when all match.
 	mismatch string
+	// refused is the text of the last Event about a configuration that cannot be
+	// used, "" when it can.
+	refused string
+	// abortedSince is since when an aborted Rollout has kept a weight, abortedTold
+	// that an Event has said so.
+	abortedSince time.Time
+	abortedTold  bool
+	// unpinnedStable is the text of the last Event about a stable Service that
+	// selects the canary's pods, "" when none does.
+	unpinnedStable string
 	// settled says that reported is known: a new process does not know what its
 	// predecessor reported until it has looked once.
 	settled bool
@@ -67,11 +101,64 @@ type memories struct {
 	mu    sync.Mutex
 	of    map[types.UID]*memory
 	swept time.Time
+	// followers are the Rollouts that an object belongs to, by objectKey.
+	followers map[string]map[types.UID]bool
+	// forgotten is told of each Rollout that is forgotten.
+	forgotten func(types.UID, subject)
+}
+
+// follow says which objects a Rollout's routing is made of.
+func (ms *memories) follow(uid types.UID, m *memory, objects []string) {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if slices.Equal(m.follows, objects) {
+		return
+	}
+	ms.unfollow(uid, m)
+	m.follows = objects
+	for _, key := range objects {
+		if ms.followers == nil {
+			ms.followers = map[string]map[types.UID]bool{}
+		}
+		if ms.followers[key] == nil {
+			ms.followers[key] = map[types.UID]bool{}
+		}
+		ms.followers[key][uid] = true
+	}
+}
+
+func (ms *memories) unfollow(uid types.UID, m *memory) {
+	for _, key := range m.follows {
+		delete(ms.followers[key], uid)
+		if len(ms.followers[key]) == 0 {
+			delete(ms.followers, key)
+		}
+	}
+}
+
+// following are the Rollouts whose routing an object is part of.
+func (ms *memories) following(object string) []types.UID {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	return slices.Collect(maps.Keys(ms.followers[object]))
+}
+
+// inNamespace are the known Rollouts of a namespace.
+func (ms *memories) inNamespace(namespace string) []types.UID {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	var found []types.UID
+	for uid, m := range ms.of {
+		if m.namespace == namespace {
+			found = append(found, uid)
+		}
+	}
+	return found
 }
 
 // take returns the Rollout's memory and holds it until release is called.
 func (ms *memories) take(ctx context.Context, ro *v1alpha1.Rollout, now time.Time) (m *memory, release func(), err error) {
-	m = ms.find(ro.UID, now)
+	m = ms.find(ro, now)
 	if err := m.turn.Acquire(ctx, 1); err != nil {
 		return nil, nil, fmt.Errorf("waiting for an earlier call for Rollout %s/%s: %w", ro.Namespace, ro.Name, err)
 	}
@@ -86,7 +173,8 @@ func (ms *memories) known(uid types.UID) *memory {
 	return ms.of[uid]
 }
 
-func (ms *memories) find(uid types.UID, now time.Time) *memory {
+func (ms *memories) find(ro *v1alpha1.Rollout, now time.Time) *memory {
+	uid := ro.UID
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	ms.sweep(now)
@@ -95,7 +183,7 @@ func (ms *memories) find(uid types.UID, now time.Time) *memory {
 		if ms.of == nil {
 			ms.of = map[types.UID]*memory{}
 		}
-		m = &memory{turn: semaphore.NewWeighted(1)}
+		m = &memory{turn: semaphore.NewWeighted(1), namespace: ro.Namespace}
 		ms.of[uid] = m
 	}
 	m.called = now
@@ -114,7 +202,9 @@ func (ms *memories) sweep(now time.Time) {
 			continue
 		}
 		if now.Sub(m.called) > forgetAfter {
+			ms.unfollow(uid, m)
 			delete(ms.of, uid)
+			ms.forgotten(uid, m.subject)
 		}
 		m.turn.Release(1)
 	}
@@ -134,12 +224,13 @@ func (m *memory) hold(d guard.Decision, now time.Time) time.Duration {
 
 // noteWrite keeps when a side's weight last went down. Routes that did not agree
 // before count for both.
-func (m *memory) noteWrite(s *situation, weight int32, now time.Time) {
+func (m *memory) noteWrite(s *situation, target virtualservice.Target, now time.Time) {
+	m.changedAt = now
 	canary, stable := s.sideWeights()
-	if weight < canary {
+	if target.Canary < canary && len(target.Managed) == 0 || target.Canary < s.written {
 		m.loweredAt = now
 	}
-	if s.facts.Max-weight < stable {
+	if s.facts.Max-target.Canary < stable {
 		m.raisedAt = now
 	}
 }

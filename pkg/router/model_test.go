@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -26,6 +27,9 @@ type model struct {
 	t      *rapid.T
 	w      *world
 	router *Router
+	// former are the processes of earlier leaders that still live: nobody calls
+	// them, but their watches go on.
+	former []*Router
 	ro     *v1alpha1.Rollout
 	level  string
 
@@ -34,6 +38,7 @@ type model struct {
 	step           int32  // weight of the current step, 100 at the end
 	recorded       int32  // weight in the status
 	aborted        bool
+	header         bool // the current step is a header route
 	early          bool // v1.10 sets the weight before the hash, v1.8 does not
 
 	// before is the state at the last write, lowered the time of the last write
@@ -42,12 +47,15 @@ type model struct {
 	lowered time.Time
 	taken   int32
 	history []string
+	version int // of the Rollout
 }
 
 // seen is what the mesh is told.
 type seen struct {
 	canaryWeight   int32
 	canary, stable string
+	// header tells that requests with a header go to the canary.
+	header bool
 }
 
 func newModel(t *testing.T, rt *rapid.T, level string) *model {
@@ -61,8 +69,12 @@ func newModel(t *testing.T, rt *rapid.T, level string) *model {
 	}
 	replicas := rapid.SampledFrom([]int32{1, 2, 3, 10}).Draw(rt, "replicas")
 	m.ro.Spec.Replicas = &replicas
+	canary := m.ro.Spec.Strategy.Canary
+	canary.Steps = append(canary.Steps, v1alpha1.CanaryStep{SetHeaderRoute: headerStep("hdr", true)})
+	canary.TrafficRouting.ManagedRoutes = []v1alpha1.MangedRoutes{{Name: "hdr"}}
 	m.ro.Spec.Strategy.Canary.DynamicStableScale = rapid.Bool().Draw(rt, "dynamicStableScale")
 	m.w.pods("rev-1", replicas, replicas)
+	m.w.rollouts["shop/cart"] = m.ro
 	m.restart()
 	m.reconcile() // the first deployment is done
 	m.w.afterWrite = m.check
@@ -88,10 +100,23 @@ func (m *model) reconcile() {
 	m.router.Called()
 	m.status()
 	desired := m.desired()
+	m.w.rollouts["shop/cart"] = m.ro
 	m.note("reconcile: canary %s, stable %s, asks for %d", m.having(m.canary), m.having(m.stable), desired)
+	if m.canary == m.stable || m.aborted || m.w.sets[m.canary].Available == 0 {
+		if err := m.router.RemoveManagedRoutes(ctx, m.ro); err != nil {
+			m.note("  RemoveManagedRoutes: %v", err)
+			return
+		}
+	}
 	if m.w.sets[m.stable].Available < (100-desired)*m.replicas()/100 {
 		m.note("  early return")
 		return
+	}
+	if m.header {
+		if err := m.router.SetHeaderRoute(ctx, m.ro, m.ro.Spec.Strategy.Canary.Steps[1].SetHeaderRoute); err != nil {
+			m.note("  SetHeaderRoute: %v", err)
+			return
+		}
 	}
 	m.selectors()
 	if m.early && m.w.sets[m.canary].Available == 0 && m.recorded > 0 {
@@ -134,10 +159,20 @@ func (m *model) desired() int32 {
 }
 
 func (m *model) status() {
-	index := int32(1)
-	if m.step < 100 {
+	before := m.ro.DeepCopy()
+	defer func() {
+		if !reflect.DeepEqual(before, m.ro) {
+			m.version++
+			m.ro.ResourceVersion = fmt.Sprint(m.version)
+		}
+	}()
+	index, weight := int32(len(m.ro.Spec.Strategy.Canary.Steps)), m.step
+	if weight < 100 {
 		index = 0
-		m.ro.Spec.Strategy.Canary.Steps[0].SetWeight = &m.step
+	}
+	m.ro.Spec.Strategy.Canary.Steps[0].SetWeight = &weight
+	if m.header {
+		index = 1
 	}
 	m.ro.Status = v1alpha1.RolloutStatus{StableRS: m.stable, CurrentPodHash: m.canary, CurrentStepIndex: &index, Abort: m.aborted}
 }
@@ -174,6 +209,7 @@ func (m *model) scale(desired int32) {
 	if desired == 100 && m.w.sets[m.canary].Available >= m.replicas() {
 		m.note("  promoted")
 		m.stable = m.canary
+		m.status()
 	}
 }
 
@@ -197,7 +233,7 @@ func (m *model) seeLocked() seen {
 	if stable < 0 || canary < 0 || stable+canary != 100 {
 		m.fail("weights %d/%d", stable, canary)
 	}
-	s.canaryWeight = canary
+	s.canaryWeight, s.header = canary, m.w.managedLocked()
 	if m.level == "subset" {
 		s.canary, s.stable = m.w.hashOfLocked("canary"), m.w.hashOfLocked("stable")
 	}
@@ -209,8 +245,8 @@ func (m *model) check() {
 	now := m.seeLocked()
 	before := m.before
 	m.before = now
-	m.note("  writes canary %d of %s, stable %s", now.canaryWeight, now.canary, now.stable)
-	canary, stable := m.w.sets[now.canary].Available, m.w.sets[now.stable].Available
+	m.note("  writes canary %d of %s, stable %s, header route %v", now.canaryWeight, now.canary, now.stable, now.header)
+	canary, stable := m.availableOf(now.canary), m.availableOf(now.stable)
 	if now.canaryWeight < before.canaryWeight {
 		m.lowered, m.taken = m.w.clock.Now(), before.canaryWeight
 		// Whether the stable itself has pods for its share is the controller's to
@@ -225,6 +261,24 @@ func (m *model) check() {
 	if now.canary != before.canary && canary == 0 && stable > 0 {
 		m.moved(before, now)
 	}
+	if before.header && !now.header {
+		m.lowered, m.taken = m.w.clock.Now(), max(1, m.taken)
+	}
+	if now.header && !before.header && canary == 0 {
+		m.fail("a header route was made to %s, which has no pod", now.canary)
+	}
+}
+
+// availableOf counts the pods behind a hash; a side without one selects them all.
+func (m *model) availableOf(hash string) int32 {
+	if hash != "" {
+		return m.w.sets[hash].Available
+	}
+	var all int32
+	for _, set := range m.w.sets {
+		all += set.Available
+	}
+	return all
 }
 
 // raised checks a weight that went up against the guard's decision on the pods
@@ -241,11 +295,11 @@ func (m *model) raised(now seen, canary, stable int32) {
 
 // moved checks a canary label that now names a hash without pods.
 func (m *model) moved(before, now seen) {
-	if now.canaryWeight > 0 {
-		m.fail("the canary's label moved to %s, without a pod, at weight %d", now.canary, now.canaryWeight)
+	if now.canaryWeight > 0 || now.header {
+		m.fail("the canary's label moved to %s, without a pod, at weight %d, header route %v", now.canary, now.canaryWeight, now.header)
 	}
 	onItsWay := m.w.clock.Now().Sub(m.lowered) < time.Second
-	if onItsWay && m.taken > 0 && m.w.sets[before.canary].Available > 0 {
+	if onItsWay && m.taken > 0 && m.availableOf(before.canary) > 0 {
 		m.fail("the canary's label moved to %s, without a pod, %s after its weight of %d was taken away",
 			now.canary, m.w.clock.Now().Sub(m.lowered), m.taken)
 	}
@@ -284,18 +338,56 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		},
 		"next step": func(t *rapid.T) {
 			m.step = rapid.SampledFrom([]int32{0, 10, 50, 70, 100}).Draw(t, "weight")
+			m.header = rapid.Bool().Draw(t, "header step")
 		},
 		"deploy":  func(t *rapid.T) { m.deploy(t) },
 		"abort":   func(*rapid.T) { m.aborted = true; m.note("abort") },
 		"retry":   func(*rapid.T) { m.aborted = false; m.note("retry") },
 		"restart": func(*rapid.T) { m.restart() },
-		"the watch": func(*rapid.T) {
-			m.note("the watch looks")
-			if _, err := m.router.lower(context.Background(), m.ro.UID); err != nil {
-				m.fail("the watch: %v", err)
-			}
+		"new leader": func(*rapid.T) {
+			m.former = append(m.former, m.router)
+			m.restart()
 		},
+		"the watch":       func(*rapid.T) { m.look(m.router) },
+		"a former watch":  func(t *rapid.T) { m.lookFormer(t) },
+		"weights by hand": func(t *rapid.T) { m.edit(t) },
+		"GitOps reverts":  func(*rapid.T) { m.revert() },
 	}
+}
+
+// look is one look of a process's watch. Being refused is not a fault of it: what
+// it waits for is told to the controller, too.
+func (m *model) look(r *Router) {
+	m.note("the watch looks")
+	if _, err := r.watchLook(context.Background(), m.ro.UID); err != nil {
+		m.note("  %v", err)
+	}
+}
+
+func (m *model) lookFormer(t *rapid.T) {
+	if len(m.former) > 0 {
+		m.look(rapid.SampledFrom(m.former).Draw(t, "former"))
+	}
+}
+
+// edit is somebody with kubectl, and revert somebody with a git repository. What
+// they do is not the plugin's doing; what it makes of it is.
+func (m *model) edit(t *rapid.T) {
+	canary := rapid.SampledFrom([]int{0, 5, 50, 100}).Draw(t, "canary by hand")
+	m.w.setWeights(fmt.Sprintf("%d/%d", 100-canary, canary))
+	m.before = m.see()
+	m.note("somebody sets the weights to %s", m.w.weights())
+}
+
+func (m *model) revert() {
+	m.note("GitOps reverts the objects")
+	if m.level == "subset" {
+		m.w.apply(subsetVirtualService)
+		m.w.apply(subsetDestinationRule)
+	} else {
+		m.w.apply(hostVirtualService)
+	}
+	m.before = m.see()
 }
 
 // pod changes how many pods of a known revision are available.

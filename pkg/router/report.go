@@ -3,6 +3,7 @@ package router
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
@@ -25,17 +26,76 @@ const (
 	// EventSubsetMatchesNoPods: a subset's label or a Service's selector cannot
 	// match the pods of a revision, so its requests would find nobody.
 	EventSubsetMatchesNoPods = "SubsetMatchesNoPods"
+	// EventDriftCorrected: the watch put back what somebody else had changed.
+	EventDriftCorrected = "DriftCorrected"
+	// EventDriftContested: somebody else changes it again and again, and the
+	// corrections are slowed down.
+	EventDriftContested = "DriftContested"
+	// EventConfigurationInvalid: the Rollout cannot be handled until it, or another
+	// one that wants the same routes, is changed.
+	EventConfigurationInvalid = "ConfigurationInvalid"
+	// EventStableServiceNotPinned: the stable Service selects the canary's pods too.
+	EventStableServiceNotPinned = "StableServiceNotPinned"
+	// EventAbortedStillRouted: an aborted Rollout keeps a share of the traffic.
+	EventAbortedStillRouted = "AbortedRolloutStillRouted"
 )
 
-// reportWeight tells of one written VirtualService.
-func (r *Router) reportWeight(s *situation, namespace, name string, changes []virtualservice.Change) {
-	var routes []string
+// abortedPatience is how long an aborted Rollout may keep a weight, with all of
+// the stable's pods there, before it is worth a word (argo-rollouts#4841).
+const abortedPatience = 2 * time.Minute
+
+// reportRoutes tells of one written VirtualService: weights first, then what came
+// and went.
+func (r *Router) reportRoutes(s subject, namespace, name string, changes []virtualservice.Change) {
+	var weights, others, routes []string
 	for _, c := range changes {
 		routes = append(routes, c.String())
+		if c.Did == "" {
+			weights = append(weights, c.String())
+		} else {
+			others = append(others, c.String())
+		}
 	}
-	message := fmt.Sprintf("VirtualService %s/%s: stable/canary of %s", namespace, name, strings.Join(routes, ", "))
+	var parts []string
+	if len(weights) > 0 {
+		parts = append(parts, "stable/canary of "+strings.Join(weights, ", "))
+	}
+	message := fmt.Sprintf("VirtualService %s/%s: %s", namespace, name, strings.Join(append(parts, others...), "; "))
 	r.cluster.Event(s.ref, false, EventVirtualServiceUpdated, message)
-	r.logFor(s).Info("VirtualService updated", "virtualService", namespace+"/"+name, "routes", routes)
+	r.log.Info("VirtualService updated", "namespace", s.ref.Namespace, "rollout", s.ref.Name, "virtualService", namespace+"/"+name, "routes", routes)
+}
+
+// reportAborted tells of an aborted Rollout for which the controller goes on to
+// ask for a share. The plugin obeys: it has no rollout policy of its own.
+func (r *Router) reportAborted(s *situation, m *memory, v verdict) {
+	whole := s.podsOf(stableSide, s.status.stable).Available >= s.facts.Replicas
+	if !s.aborted || v.next <= 0 || !whole {
+		m.abortedSince, m.abortedTold = time.Time{}, false
+		return
+	}
+	now := r.clock.Now()
+	if m.abortedSince.IsZero() {
+		m.abortedSince = now
+	}
+	if m.abortedTold || now.Sub(m.abortedSince) < abortedPatience {
+		return
+	}
+	m.abortedTold = true
+	r.cluster.Event(s.ref, true, EventAbortedStillRouted, fmt.Sprintf(
+		"the Rollout is aborted and all %d stable replicas are available, but the controller has asked for %d of %d on the canary for %s: pin it with the annotation %s, or set the template back",
+		s.facts.Replicas, v.next, s.facts.Max, now.Sub(m.abortedSince).Round(time.Second), PinAnnotation))
+}
+
+// reportMetrics passes on the weights.
+func (r *Router) reportMetrics(s *situation, v verdict) {
+	reason := ""
+	switch {
+	case v.pin != nil:
+		reason = "Pinned"
+	case v.decision.Capped():
+		reason = string(v.decision.Reason)
+	}
+	r.options.Recorder.Weights(s.ref.Namespace, s.ref.Name, v.decision.Desired, v.next, reason)
 }
 
 // reportCap tells when a cap begins, changes its reason, or ends.
@@ -95,12 +155,32 @@ func (r *Router) reportPin(s *situation, m *memory, v verdict) {
 // reportContract tells when a side's labels do not match the pods it is for.
 func (r *Router) reportContract(s *situation, m *memory) {
 	mismatch := s.mismatch()
-	if mismatch == m.mismatch {
-		return
-	}
-	m.mismatch = mismatch
-	if mismatch != "" {
+	if mismatch != m.mismatch && mismatch != "" {
 		r.cluster.Event(s.ref, true, EventSubsetMatchesNoPods, mismatch)
 		r.logFor(s).Warn("labels match no pods", "why", mismatch)
 	}
+	m.mismatch = mismatch
+	unpinned := s.unpinnedStable()
+	if unpinned != m.unpinnedStable && unpinned != "" {
+		r.cluster.Event(s.ref, true, EventStableServiceNotPinned, unpinned)
+		r.logFor(s).Warn("the stable Service is not pinned", "why", unpinned)
+	}
+	m.unpinnedStable = unpinned
+}
+
+// unpinnedStable says that the stable Service has no hash in its selector while
+// two revisions have pods: it then sends a share of the stable's requests to the
+// canary. The controller leaves it so on the first rollout with ping-pong
+// (argo-rollouts#5006).
+func (s *situation) unpinnedStable() string {
+	selects := s.selects.stable.labels
+	if s.rule != nil || len(selects) == 0 || selects[hashLabel] != "" || s.status.stable == "" || s.status.stable == s.status.canary {
+		return ""
+	}
+	canary := s.podsOf(canarySide, s.status.canary)
+	if canary.Available == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Service %s/%s selects pods of every revision, so %d canary replicas get a share of the stable's requests: add %s: %s to its selector",
+		s.ref.Namespace, s.config.StableService, canary.Available, hashLabel, s.status.stable)
 }

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	corev1 "k8s.io/api/core/v1"
@@ -24,8 +25,23 @@ type Cluster interface {
 	DestinationRule(namespace, name string) (*destinationrule.DestinationRule, error)
 	UpdateDestinationRule(ctx context.Context, namespace, name string, edit cluster.Edit[*destinationrule.DestinationRule]) (*destinationrule.DestinationRule, bool, error)
 	ReplicaSets(rollout types.UID) ([]cluster.ReplicaSet, error)
+	PodLabels(replicaSet types.UID) []cluster.PodGroup
+	ExperimentAvailable(namespace, hash string) int32
+	// Rollout costs an API request; it is nil where there is none.
+	Rollout(ctx context.Context, namespace, name string) (*v1alpha1.Rollout, error)
 	ServiceSelector(namespace, name string) map[string]string
 	Event(rollout corev1.ObjectReference, warning bool, reason, message string)
+}
+
+// Recorder is told what happens, for metrics. Its methods return at once.
+type Recorder interface {
+	// Weights are a Rollout's, in parts of maxTrafficWeight; reason is "" when the
+	// canary is not capped.
+	Weights(namespace, rollout string, desired, applied int32, reason string)
+	Forget(namespace, rollout string)
+	DriftCorrected(kind string)
+	// Reaction is from the news of a change of pods to the written VirtualService.
+	Reaction(time.Duration)
 }
 
 // Options are the operator's choices.
@@ -34,6 +50,8 @@ type Options struct {
 	Config config.Options
 	// ClusterDomain is the DNS domain of full host names; "" is cluster.local.
 	ClusterDomain string
+	// Recorder may be nil.
+	Recorder Recorder
 }
 
 // Router serves all Rollouts. Calls for different Rollouts run at the same time;
@@ -44,6 +62,8 @@ type Router struct {
 	log      hclog.Logger
 	clock    clock.WithTicker
 	memories memories
+	claims   claims
+	own      ownWrites
 	watch    *watch
 }
 
@@ -53,26 +73,85 @@ func New(c Cluster, options Options, log hclog.Logger) *Router {
 }
 
 func newRouter(c Cluster, options Options, log hclog.Logger, clock clock.WithTicker) *Router {
-	return &Router{cluster: c, options: options, log: log, clock: clock, watch: newWatch(clock)}
+	if options.Recorder == nil {
+		options.Recorder = nobody{}
+	}
+	r := &Router{cluster: c, options: options, log: log, clock: clock, watch: newWatch(clock)}
+	r.memories.forgotten = r.forgotten
+	return r
 }
 
-// begin is how every call that needs the whole situation starts: it waits for its
-// turn, looks, and remembers the Rollout as it was sent. release ends the turn;
-// it is nil when there is an error.
+// nobody is told nothing.
+type nobody struct{}
+
+func (nobody) Weights(string, string, int32, int32, string) {}
+func (nobody) Forget(string, string)                        {}
+func (nobody) DriftCorrected(string)                        {}
+func (nobody) Reaction(time.Duration)                       {}
+
+// begin is how a call with weights or hashes starts: it waits for its turn, looks,
+// and remembers the Rollout as it was sent, with the experiment that goes with the
+// call. release ends the turn; it is nil when there is an error.
 func (r *Router) begin(ctx context.Context, ro *v1alpha1.Rollout, additional []v1alpha1.WeightDestination) (s *situation, m *memory, release func(), err error) {
-	if err := withoutExperiment(additional); err != nil {
-		return nil, nil, nil, err
-	}
-	m, release, err = r.memories.take(ctx, ro, r.clock.Now())
+	return r.open(ctx, ro, func(m *memory) { r.noteTemplates(m, ro, additional) })
+}
+
+// beginStep is how a call that says nothing of experiments starts.
+func (r *Router) beginStep(ctx context.Context, ro *v1alpha1.Rollout) (s *situation, m *memory, release func(), err error) {
+	return r.open(ctx, ro, func(*memory) {})
+}
+
+func (r *Router) open(ctx context.Context, ro *v1alpha1.Rollout, note func(*memory)) (*situation, *memory, func(), error) {
+	m, release, err := r.memories.take(ctx, ro, r.clock.Now())
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if s, err = r.look(ro); err != nil {
+	s, err := r.situationOf(ctx, ro, m, note)
+	if err != nil {
 		release()
 		return nil, nil, nil, err
 	}
-	m.subject = s.subject
 	return s, m, release, nil
+}
+
+// situationOf looks, claims what the Rollout handles, and remembers it.
+func (r *Router) situationOf(ctx context.Context, ro *v1alpha1.Rollout, m *memory, note func(*memory)) (*situation, error) {
+	subject, err := r.subjectAgain(ro, m)
+	if err != nil {
+		return nil, r.refuse(m, ro, err)
+	}
+	note(m)
+	s, err := r.look(ro, subject, m.templates)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.claim(ctx, s); err != nil {
+		return nil, r.refuse(m, ro, err)
+	}
+	m.refused, m.subject = "", s.subject
+	r.memories.follow(ro.UID, m, subject.objects())
+	return s, nil
+}
+
+// subjectAgain is subjectOf, but for a Rollout of the same version: a reconcile is
+// four and more calls, most of them with nothing new.
+func (r *Router) subjectAgain(ro *v1alpha1.Rollout, m *memory) (subject, error) {
+	known := m.subject.ref
+	if ro.ResourceVersion != "" && known.UID == ro.UID && known.ResourceVersion == ro.ResourceVersion {
+		return m.subject, nil
+	}
+	return r.subjectOf(ro)
+}
+
+// refuse tells of a Rollout that cannot be handled until somebody changes it. The
+// controller shows such an error in its log only.
+func (r *Router) refuse(m *memory, ro *v1alpha1.Rollout, err error) error {
+	if text := err.Error(); text != m.refused {
+		m.refused = text
+		ref := referenceTo(ro)
+		r.cluster.Event(ref, true, EventConfigurationInvalid, text)
+	}
+	return err
 }
 
 // logFor names the Rollout in every line.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
@@ -22,7 +24,10 @@ type situation struct {
 	services []*virtualservice.VirtualService // in the order of config.VirtualServices
 	rule     *destinationrule.DestinationRule // nil at host level
 	sets     []cluster.ReplicaSet
+	pods     map[types.UID][]cluster.PodGroup // by ReplicaSet
 	selects  selectors
+	// templates are those of a running experiment.
+	templates []template
 
 	// written is the canary's part of max in the objects, of several routes the
 	// highest; known is false when a route has no weights yet, uniform when all
@@ -32,12 +37,8 @@ type situation struct {
 }
 
 // look reads everything for one call of the controller.
-func (r *Router) look(ro *v1alpha1.Rollout) (*situation, error) {
-	subject, err := r.subjectOf(ro)
-	if err != nil {
-		return nil, err
-	}
-	s, err := r.lookAt(subject)
+func (r *Router) look(ro *v1alpha1.Rollout, subject subject, templates []template) (*situation, error) {
+	s, err := r.lookAt(subject, templates)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func (r *Router) look(ro *v1alpha1.Rollout) (*situation, error) {
 
 // lookAt reads the objects and ReplicaSets. Its error joins all problems, so
 // that a user repairs them in one go.
-func (r *Router) lookAt(subject subject) (*situation, error) {
+func (r *Router) lookAt(subject subject, templates []template) (*situation, error) {
 	s := &situation{subject: subject}
 	if err := r.lookAtSides(s); err != nil {
 		return nil, err
@@ -55,12 +56,34 @@ func (r *Router) lookAt(subject subject) (*situation, error) {
 	if err := r.lookAtServices(s); err != nil {
 		return nil, err
 	}
-	s.selects = r.selectorsOf(s)
-	var err error
-	if s.sets, err = r.cluster.ReplicaSets(s.ref.UID); err != nil {
-		return nil, fmt.Errorf("ReplicaSets of Rollout %s/%s: %w", s.ref.Namespace, s.ref.Name, err)
+	s.takeTemplates(templates, r.options.ClusterDomain)
+	if err := s.readWeights(); err != nil {
+		return nil, err
 	}
-	return s, nil
+	s.selects = r.selectorsOf(s)
+	return s, r.lookAtPods(s)
+}
+
+// lookAtPods reads the ReplicaSets and the labels of their pods.
+func (r *Router) lookAtPods(s *situation) (err error) {
+	if s.sets, err = r.cluster.ReplicaSets(s.ref.UID); err != nil {
+		return fmt.Errorf("ReplicaSets of Rollout %s/%s: %w", s.ref.Namespace, s.ref.Name, err)
+	}
+	s.pods = make(map[types.UID][]cluster.PodGroup, len(s.sets))
+	for _, set := range s.sets {
+		s.pods[set.UID] = r.cluster.PodLabels(set.UID)
+	}
+	return nil
+}
+
+// setOf is the ReplicaSet of a hash, nil where there is none.
+func (s *situation) setOf(hash string) *cluster.ReplicaSet {
+	for i := range s.sets {
+		if hash != "" && s.sets[i].Hash == hash {
+			return &s.sets[i]
+		}
+	}
+	return nil
 }
 
 // lookAtSides says which destinations are stable and canary: two Services, or
@@ -88,23 +111,30 @@ func (r *Router) lookAtSides(s *situation) error {
 	return nil
 }
 
-// lookAtServices reads the VirtualServices and what they give the canary now.
+// lookAtServices reads the VirtualServices.
 func (r *Router) lookAtServices(s *situation) error {
 	var errs []error
-	s.known, s.uniform = true, true
-	for i, want := range s.config.VirtualServices {
+	for _, want := range s.config.VirtualServices {
 		vs, err := r.cluster.VirtualService(want.Namespace, want.Name)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("VirtualService %s/%s: %w", want.Namespace, want.Name, err))
-			continue
 		}
 		s.services = append(s.services, vs)
+	}
+	return errors.Join(errs...)
+}
+
+// readWeights reads what the VirtualServices give the canary now.
+func (s *situation) readWeights() error {
+	var errs []error
+	s.known, s.uniform = true, true
+	for i, vs := range s.services {
 		weight, known, uniform, err := s.readWeight(vs, i)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		s.uniform = s.uniform && uniform && (len(s.services) == 1 || weight == s.written)
+		s.uniform = s.uniform && uniform && (i == 0 || weight == s.written)
 		s.known = s.known && known
 		s.written = max(s.written, weight)
 	}

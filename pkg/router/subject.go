@@ -1,22 +1,36 @@
 package router
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/managedroute"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
 
 // subject is what counts of a Rollout as the controller last sent it. It is
 // small, so that it may be kept between calls: a Rollout itself can be 40 KB.
 type subject struct {
 	// ref names the Rollout in Events.
-	ref    corev1.ObjectReference
-	config config.Config
-	// managed are the names in managedRoutes.
+	ref corev1.ObjectReference
+	// created is when the Rollout was made.
+	created time.Time
+	config  config.Config
+	// managed are the names in managedRoutes, routes those that the steps so far
+	// ask for.
 	managed []string
+	routes  []virtualservice.ManagedRoute
+	// atEnd tells that all steps are done or skipped, rollbackWindow is
+	// spec.rollbackWindow.revisions: together they tell whether steps were skipped.
+	atEnd          bool
+	rollbackWindow int32
+	// aborted is status.abort.
+	aborted bool
 	// facts are those that the Rollout tells; the intended count is filled in
 	// once its ReplicaSets are known.
 	facts guard.Facts
@@ -41,22 +55,48 @@ func (r *Router) subjectOf(ro *v1alpha1.Rollout) (subject, error) {
 		return subject{}, err
 	}
 	s := subject{
-		ref: corev1.ObjectReference{
-			APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "Rollout",
-			Namespace: ro.Namespace, Name: ro.Name, UID: ro.UID, ResourceVersion: ro.ResourceVersion,
-		},
-		config: cfg,
-		facts:  guard.RolloutFacts(ro),
-		status: hashes{canary: ro.Status.CurrentPodHash, stable: ro.Status.StableRS},
+		ref:     referenceTo(ro),
+		created: ro.CreationTimestamp.Time,
+		config:  cfg,
+		facts:   guard.RolloutFacts(ro),
+		status:  hashes{canary: ro.Status.CurrentPodHash, stable: ro.Status.StableRS},
 	}
 	s.pin, s.pinErr = pinOf(ro, s.facts.Max)
 	canary := ro.Spec.Strategy.Canary
 	s.ephemeral = labelsOf(canary.CanaryMetadata, canary.StableMetadata)
-	for _, route := range ro.Spec.Strategy.Canary.TrafficRouting.ManagedRoutes {
-		s.managed = append(s.managed, route.Name)
+	if ro.Spec.RollbackWindow != nil {
+		s.rollbackWindow = ro.Spec.RollbackWindow.Revisions
 	}
-	return s, nil
+	s.managed, s.atEnd, s.aborted = managedroute.Names(ro), managedroute.AtEnd(ro), ro.Status.Abort
+	routes, err := managedroute.FromRollout(ro)
+	s.routes = routes.Routes()
+	return s, err
 }
+
+// referenceTo is the Rollout as an Event names it.
+func referenceTo(ro *v1alpha1.Rollout) corev1.ObjectReference {
+	return corev1.ObjectReference{
+		APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "Rollout",
+		Namespace: ro.Namespace, Name: ro.Name, UID: ro.UID, ResourceVersion: ro.ResourceVersion,
+	}
+}
+
+// owner is how the Rollout is named in other objects.
+func (s *subject) owner() string { return s.ref.Namespace + "/" + s.ref.Name }
+
+// objects are the keys of all objects that the Rollout's routing is made of.
+func (s *subject) objects() []string {
+	var keys []string
+	for _, vs := range s.config.VirtualServices {
+		keys = append(keys, objectKey("VirtualService", vs.Namespace, vs.Name))
+	}
+	if rule := s.config.DestinationRule; rule != nil {
+		keys = append(keys, objectKey("DestinationRule", rule.Namespace, rule.Name))
+	}
+	return keys
+}
+
+func objectKey(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
 
 // labelsOf are the keys of the labels in all of the metadata; nil if there are none.
 func labelsOf(all ...*v1alpha1.PodTemplateMetadata) map[string]bool {

@@ -24,19 +24,14 @@ func (r *Router) VerifyWeight(ctx context.Context, ro *v1alpha1.Rollout, desired
 	if !v.answers.Verified {
 		return false, errorOrNil(v.answers.VerifyErr)
 	}
-	return s.holds(v.next) && s.labelled(m) && s.pinErr == nil, s.pinErr
-}
-
-// holds reports whether every route gives the canary the weight, and the stable
-// the rest, to the letter: the patch that would bring it there is empty.
-func (s *situation) holds(weight int32) bool {
-	for i, vs := range s.services {
-		patch, _, err := s.patch(vs, i, weight)
-		if err != nil || len(patch) > 0 {
-			return false
-		}
+	target, err := r.target(s, v.next)
+	if err != nil {
+		return false, err
 	}
-	return true
+	if waiting := s.waitingTemplates(target.Experiments); waiting != "" {
+		return false, errorOrNil(waiting)
+	}
+	return s.holds(target) && s.labelled(m) && s.pinErr == nil, s.pinErr
 }
 
 // labelled reports whether the subsets name the hashes that the controller last
@@ -49,6 +44,20 @@ func (s *situation) labelled(m *memory) bool {
 	if err != nil {
 		return false
 	}
-	want := s.announced(m)
+	return s.labelledAs(routed, s.announced(m)) && s.hasSubsets()
+}
+
+// labelledAs compares what is named with what is to be; "" is any.
+func (s *situation) labelledAs(routed, want hashes) bool {
 	return (want.canary == "" || routed.canary == want.canary) && (want.stable == "" || routed.stable == want.stable)
+}
+
+// hasSubsets reports whether the templates of an experiment have their subsets.
+func (s *situation) hasSubsets() bool {
+	for _, t := range s.templates {
+		if !s.named(t) {
+			return false
+		}
+	}
+	return true
 }

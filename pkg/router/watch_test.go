@@ -32,8 +32,8 @@ func TestTheWatchLowersAndNeverRaises(t *testing.T) {
 		want      string
 	}{{10, "50/50"}, {20, "50/50"}, {2, "90/10"}, {0, "100/0"}, {20, "100/0"}} {
 		w.pods("new", c.available, 20)
-		if done, err := r.lower(context.Background(), "uid-1"); !done || err != nil {
-			t.Errorf("%d pods: done %v, error %v", c.available, done, err)
+		if again, err := r.watchLook(context.Background(), "uid-1"); again != 0 || err != nil {
+			t.Errorf("%d pods: again %v, error %v", c.available, again, err)
 		}
 		if got := w.weights(); got != c.want {
 			t.Errorf("%d pods: %s, want %s", c.available, got, c.want)
@@ -46,15 +46,15 @@ func TestTheWatchWritesNothingForRolloutsNobodyAskedAbout(t *testing.T) {
 	w.pods("new", 2, 20)
 	fresh := w.router()
 	fresh.Called()
-	if done, err := fresh.lower(context.Background(), "uid-1"); !done || err != nil {
-		t.Errorf("done %v, error %v", done, err)
+	if again, err := fresh.watchLook(context.Background(), "uid-1"); again != 0 || err != nil {
+		t.Errorf("again %v, error %v", again, err)
 	}
 	// Asked about its hashes only, as before an early return of the controller.
 	if err := fresh.UpdateHash(context.Background(), rollout(hostConfig), "new", "old", nil); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := fresh.lower(context.Background(), "uid-1"); !done || err != nil {
-		t.Errorf("done %v, error %v", done, err)
+	if again, err := fresh.watchLook(context.Background(), "uid-1"); again != 0 || err != nil {
+		t.Errorf("again %v, error %v", again, err)
 	}
 	if len(w.writes) != 0 {
 		t.Errorf("written: %v", w.writes)
@@ -65,15 +65,15 @@ func TestAProcessThatIsNoLongerCalledStopsWriting(t *testing.T) {
 	w, r := atHundred(t)
 	w.pods("new", 2, 20)
 	w.pass(lease + time.Second)
-	if done, err := r.lower(context.Background(), "uid-1"); done || err != nil {
-		t.Errorf("done %v, error %v; want to be asked again", done, err)
+	if again, err := r.watchLook(context.Background(), "uid-1"); again != notNow || err != nil {
+		t.Errorf("again %v, error %v; want to be asked again", again, err)
 	}
 	if len(w.writes) != 0 {
 		t.Fatalf("written after the lease: %v", w.writes)
 	}
 	r.Called()
-	if done, err := r.lower(context.Background(), "uid-1"); !done || err != nil {
-		t.Errorf("done %v, error %v", done, err)
+	if again, err := r.watchLook(context.Background(), "uid-1"); again != 0 || err != nil {
+		t.Errorf("again %v, error %v", again, err)
 	}
 	if got := w.weights(); got != "90/10" {
 		t.Errorf("once called again: %s", got)
@@ -89,7 +89,7 @@ func TestTheWatchObservesWithoutActing(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.pods("new", 2, 20)
-	if _, err := r.lower(context.Background(), "uid-1"); err != nil {
+	if _, err := r.watchLook(context.Background(), "uid-1"); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.weights(); got != "0/100" {

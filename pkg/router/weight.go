@@ -2,16 +2,12 @@ package router
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
-	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/jsonpatch"
-	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
 
 // SetWeight writes the canary's weight: desired (parts of maxTrafficWeight), or
@@ -37,13 +33,20 @@ func (r *Router) SetWeight(ctx context.Context, ro *v1alpha1.Rollout, desired in
 	if err := r.stableFirst(ctx, s, m, v.next); err != nil {
 		return err
 	}
-	if err := r.writeWeight(ctx, s, m, v.next); err != nil {
+	if err := r.writeRoutes(ctx, s, m, v.next); err != nil {
 		return err
 	}
+	r.report(s, m, v)
+	return errorOrNil(v.answers.SetWeightErr)
+}
+
+// report tells what a SetWeight found, each of it once.
+func (r *Router) report(s *situation, m *memory, v verdict) {
 	r.reportContract(s, m)
 	r.reportCap(s, m, v)
 	r.reportPin(s, m, v)
-	return errorOrNil(v.answers.SetWeightErr)
+	r.reportAborted(s, m, v)
+	r.reportMetrics(s, v)
 }
 
 // stableFirst brings the stable's label up to the Rollout's status before traffic
@@ -61,19 +64,6 @@ func (r *Router) stableFirst(ctx context.Context, s *situation, m *memory, weigh
 		return err // a canary without pods loses its weight, whatever the label says
 	}
 	return r.moveLabels(ctx, s, m, hashes{stable: s.status.stable})
-}
-
-// withoutExperiment refuses what this version cannot route. To write only the
-// canary's weight would send an experiment's share to the stable in silence.
-func withoutExperiment(additional []v1alpha1.WeightDestination) error {
-	if len(additional) == 0 {
-		return nil
-	}
-	var names []string
-	for _, d := range additional {
-		names = append(names, d.ServiceName)
-	}
-	return fmt.Errorf("weights for an experiment (%s) are not supported yet: remove `weight` from the experiment step's templates", strings.Join(names, ", "))
 }
 
 // noteDesired remembers what was asked for and warns, once per value, when it
@@ -123,78 +113,6 @@ func (r *Router) judge(s *situation, m *memory, desired int32) (verdict, error) 
 		next:    guard.NextWeight(s.written, s.known && s.uniform, d, s.config.Guard.MinRaise),
 		answers: guard.Answer(facts, d, held, s.config.Guard.MaxHold),
 	}.pinned(s.pin, facts), nil
-}
-
-// writeWeight brings every VirtualService to the weight. All patches are
-// computed before the first is sent, so that an object that does not fit leaves
-// the others as they are.
-func (r *Router) writeWeight(ctx context.Context, s *situation, m *memory, weight int32) error {
-	if err := s.checkWeight(weight); err != nil {
-		return err
-	}
-	var written []string
-	for i := range s.config.VirtualServices {
-		name := fmt.Sprintf("VirtualService %s/%s", s.config.VirtualServices[i].Namespace, s.config.VirtualServices[i].Name)
-		changed, err := r.writeOne(ctx, s, i, weight)
-		if err != nil {
-			// What was written counts, and so may what was not answered.
-			m.noteWrite(s, weight, r.clock.Now())
-			return partly(err, written, s.config.VirtualServices[i+1:])
-		}
-		if changed {
-			written = append(written, name)
-		}
-	}
-	if len(written) > 0 {
-		m.noteWrite(s, weight, r.clock.Now())
-	}
-	return nil
-}
-
-// checkWeight computes all patches and throws them away.
-func (s *situation) checkWeight(weight int32) error {
-	var errs []error
-	for i, vs := range s.services {
-		_, _, err := s.patch(vs, i, weight)
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-func (s *situation) patch(vs *virtualservice.VirtualService, i int, weight int32) (jsonpatch.Patch, []virtualservice.Change, error) {
-	routes, err := vs.Select(s.selection(i), s.split)
-	if err != nil {
-		return nil, nil, err
-	}
-	return vs.SetCanaryWeight(routes, s.split, weight)
-}
-
-// writeOne writes one VirtualService and tells of it.
-func (r *Router) writeOne(ctx context.Context, s *situation, i int, weight int32) (bool, error) {
-	var changes []virtualservice.Change
-	want := s.config.VirtualServices[i]
-	_, changed, err := r.cluster.UpdateVirtualService(ctx, want.Namespace, want.Name,
-		func(vs *virtualservice.VirtualService) (patch jsonpatch.Patch, err error) {
-			patch, changes, err = s.patch(vs, i, weight)
-			return patch, err
-		})
-	if changed {
-		r.reportWeight(s, want.Namespace, want.Name, changes)
-	}
-	return changed, err
-}
-
-// partly says what a failed write leaves behind.
-func partly(err error, written []string, rest []config.VirtualService) error {
-	if len(written) == 0 && len(rest) == 0 {
-		return err
-	}
-	var notTried []string
-	for _, vs := range rest {
-		notTried = append(notTried, fmt.Sprintf("VirtualService %s/%s", vs.Namespace, vs.Name))
-	}
-	return fmt.Errorf("%w (already written: %s; not tried: %s; the next call writes what is missing)",
-		err, orNone(written), orNone(notTried))
 }
 
 func orNone(names []string) string {

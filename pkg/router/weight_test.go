@@ -263,11 +263,3 @@ func TestDynamicStableScaleIsHeldUntilMaxHold(t *testing.T) {
 		}
 	}
 }
-
-func TestAnExperimentIsRefusedAndNothingIsWritten(t *testing.T) {
-	w := hostWorld(t)
-	err := w.router().SetWeight(context.Background(), rollout(hostConfig), 10, []v1alpha1.WeightDestination{{ServiceName: "cart-exp", Weight: 5}})
-	if err == nil || !strings.Contains(err.Error(), "cart-exp") || len(w.writes) != 0 {
-		t.Errorf("error %v, writes %v", err, w.writes)
-	}
-}

@@ -41,6 +41,12 @@ type world struct {
 	objects  map[string]*unstructured.Unstructured // "Kind namespace/name"
 	sets     map[string]cluster.ReplicaSet         // by hash
 	services map[string]string                     // "namespace/name" to hash
+	// templates are the available pods of experiments' templates, by hash.
+	templates map[string]int32
+	// podLabels are those of pods that were changed since they were made, by hash.
+	podLabels map[string][]cluster.PodGroup
+	// rollouts are those that can be read, by "namespace/name".
+	rollouts map[string]*v1alpha1.Rollout
 	events   []string
 	writes   []string
 	// refuse makes the write of an object fail, by "Kind namespace/name".
@@ -54,6 +60,7 @@ func newWorld(t *testing.T, objects ...string) *world {
 		t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 		objects: map[string]*unstructured.Unstructured{}, sets: map[string]cluster.ReplicaSet{},
 		services: map[string]string{}, refuse: map[string]error{},
+		templates: map[string]int32{}, podLabels: map[string][]cluster.PodGroup{}, rollouts: map[string]*v1alpha1.Rollout{},
 	}
 	for _, text := range objects {
 		w.apply(text)
@@ -75,7 +82,16 @@ func (w *world) apply(text string) {
 	if u.GetNamespace() == "" {
 		u.SetNamespace("shop")
 	}
+	w.byHand(u)
 	w.store(u)
+}
+
+// byHand makes the object look as if somebody else had written it.
+func (w *world) byHand(u *unstructured.Unstructured) {
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: "kubectl-edit", Operation: metav1.ManagedFieldsOperationUpdate,
+		Time: &metav1.Time{Time: w.clock.Now().Truncate(time.Second)},
+	}})
 }
 
 func (w *world) store(u *unstructured.Unstructured) {
@@ -115,12 +131,17 @@ func (w *world) patch(kind, namespace, name string, p patches.Patch) error {
 	if err != nil {
 		w.t.Fatalf("%v: %s on %s", err, body, before)
 	}
+	if err := keepWritten(before, after); err != nil {
+		w.t.Fatal(err)
+	}
 	fresh := &unstructured.Unstructured{}
 	if err := fresh.UnmarshalJSON(after); err != nil {
 		w.t.Fatal(err)
 	}
 	fresh.SetManagedFields([]metav1.ManagedFieldsEntry{{
-		Manager: cluster.FieldManager, Time: &metav1.Time{Time: w.clock.Now().Truncate(time.Second)},
+		Manager: cluster.FieldManager, Operation: metav1.ManagedFieldsOperationUpdate,
+		Time:     &metav1.Time{Time: w.clock.Now().Truncate(time.Second)},
+		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:http":{},"f:tls":{},"f:tcp":{},"f:subsets":{}}}`)},
 	}})
 	w.store(fresh)
 	w.writes = append(w.writes, key)
@@ -188,10 +209,28 @@ func (w *world) ReplicaSets(types.UID) ([]cluster.ReplicaSet, error) {
 	defer w.mu.Unlock()
 	var out []cluster.ReplicaSet
 	for hash, set := range w.sets {
-		set.Hash = hash
+		set.Hash, set.UID = hash, types.UID("rs-"+hash)
 		out = append(out, set)
 	}
 	return out, nil
+}
+
+func (w *world) PodLabels(set types.UID) []cluster.PodGroup {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.podLabels[strings.TrimPrefix(string(set), "rs-")]
+}
+
+func (w *world) ExperimentAvailable(_, hash string) int32 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.templates[hash]
+}
+
+func (w *world) Rollout(_ context.Context, namespace, name string) (*v1alpha1.Rollout, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rollouts[namespace+"/"+name], nil
 }
 
 func (w *world) ServiceSelector(namespace, name string) map[string]string {
@@ -228,8 +267,8 @@ func (w *world) pods(hash string, available, size int32) {
 	}
 }
 
-// weights returns "stable/canary" of the first http route of VirtualService
-// shop/cart.
+// weights returns "stable/canary" of the last http route of VirtualService
+// shop/cart: managed routes stand before it.
 func (w *world) weights() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -240,7 +279,7 @@ func (w *world) weightsLocked() string {
 	u := w.objects["VirtualService shop/cart"]
 	routes, _, _ := unstructured.NestedSlice(u.Object, "spec", "http")
 	var out []string
-	for _, d := range routes[0].(map[string]any)["route"].([]any) {
+	for _, d := range routes[len(routes)-1].(map[string]any)["route"].([]any) {
 		weight, ok := d.(map[string]any)["weight"]
 		if !ok {
 			weight = 0
@@ -248,6 +287,33 @@ func (w *world) weightsLocked() string {
 		out = append(out, fmt.Sprint(weight))
 	}
 	return strings.Join(out, "/")
+}
+
+// setWeights writes "stable/canary" into the last http route of VirtualService
+// shop/cart, as a person with kubectl edit would.
+func (w *world) setWeights(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	u := w.objects["VirtualService shop/cart"].DeepCopy()
+	http, _, _ := unstructured.NestedSlice(u.Object, "spec", "http")
+	for i, weight := range strings.Split(text, "/") {
+		n, err := strconv.ParseInt(weight, 10, 64)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		http[len(http)-1].(map[string]any)["route"].([]any)[i].(map[string]any)["weight"] = n
+	}
+	if err := unstructured.SetNestedSlice(u.Object, http, "spec", "http"); err != nil {
+		w.t.Fatal(err)
+	}
+	w.byHand(u)
+	w.store(u)
+}
+
+// managedLocked tells whether there is a managed route.
+func (w *world) managedLocked() bool {
+	routes, _, _ := unstructured.NestedSlice(w.objects["VirtualService shop/cart"].Object, "spec", "http")
+	return len(routes) > 1
 }
 
 // labels returns "stable=hash canary=hash" of DestinationRule shop/cart.

@@ -40,6 +40,8 @@ type Server struct {
 	Router Router
 	// Called is told of every call, whatever it is for; nil is told nothing.
 	Called func()
+	// Observe is told how long each call took and how it ended; nil is told nothing.
+	Observe func(rpc string, took time.Duration, err error)
 	// Timeout bounds each call; 0 means DefaultTimeout.
 	Timeout time.Duration
 	// Log gets calls that failed and panics.
@@ -123,6 +125,7 @@ func (s *Server) RemoveManagedRoutes(ro *v1alpha1.Rollout) types.RpcError {
 // call runs one RPC: ready first, then the work, both within one deadline.
 func (s *Server) call(name string, ro *v1alpha1.Rollout, work func(context.Context) error) error {
 	s.called()
+	began := time.Now()
 	log := s.Log.With("rpc", name, "namespace", ro.Namespace, "rollout", ro.Name)
 	err := s.guarded(name, log, func(ctx context.Context) error {
 		if err := s.Ready(ctx); err != nil {
@@ -134,6 +137,9 @@ func (s *Server) call(name string, ro *v1alpha1.Rollout, work func(context.Conte
 		// Debug, since the controller logs every error it gets and reports it as
 		// an Event; a second line for each of its retries would say no more.
 		log.Debug("answered with an error", "error", err)
+	}
+	if s.Observe != nil {
+		s.Observe(name, time.Since(began), err)
 	}
 	return err
 }

@@ -210,3 +210,33 @@ func TestEveryCallIsNotedEvenThoseThatNameNoRollout(t *testing.T) {
 		t.Errorf("%d of 7 calls were noted", calls)
 	}
 }
+
+func TestEveryCallIsObservedWithItsNameAndHowItEnded(t *testing.T) {
+	seen := map[string]error{}
+	fails := errors.New("no")
+	server := &Server{
+		Name: "x", Ready: func(context.Context) error { return nil }, Log: hclog.NewNullLogger(),
+		Router: script{do: func(_ context.Context, call string) error {
+			if strings.HasPrefix(call, "UpdateHash") {
+				return fails
+			}
+			return nil
+		}},
+		Observe: func(rpc string, took time.Duration, err error) {
+			if took <= 0 {
+				t.Errorf("%s took %s", rpc, took)
+			}
+			seen[rpc] = err
+		},
+	}
+	ro := &v1alpha1.Rollout{}
+	server.UpdateHash(ro, "a", "b", nil)
+	server.SetWeight(ro, 1, nil)
+	server.VerifyWeight(ro, 1, nil)
+	server.SetHeaderRoute(ro, nil)
+	server.SetMirrorRoute(ro, nil)
+	server.RemoveManagedRoutes(ro)
+	if len(seen) != 6 || !errors.Is(seen["UpdateHash"], fails) || seen["SetWeight"] != nil {
+		t.Errorf("observed %v", seen)
+	}
+}

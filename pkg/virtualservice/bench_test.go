@@ -28,6 +28,34 @@ func BenchmarkWeightChange(b *testing.B) {
 	}
 }
 
+// BenchmarkManagedRoutes is the dearest case: a header route and a mirror route for
+// each of 500 routes, all of which are there already and have to be compared.
+func BenchmarkManagedRoutes(b *testing.B) {
+	var routes []any
+	for i := range 500 {
+		routes = append(routes, http(fmt.Sprintf("route-%d", i), ours(90, 10)...))
+	}
+	target := wants(10, header("hdr"), mirror("mir", 100))
+	selection := virtualservice.Selection{AllMatching: true, Managed: managedNames}
+	u := virtualService(fields{"http": routes})
+	patch, _, err := setTarget(u, selection, byHosts(), target)
+	if err != nil {
+		b.Fatal(err)
+	}
+	u = apply(b, u, patch)
+	vs := virtualservice.Parse(u, manager)
+	b.ReportAllocs()
+	for b.Loop() {
+		routes, err := vs.Select(selection, byHosts())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if patch, _, err := vs.Set(routes, byHosts(), target); err != nil || len(patch) != 0 {
+			b.Fatalf("%d operations, error %v", len(patch), err)
+		}
+	}
+}
+
 // BenchmarkNoChange is what every reconcile costs while nothing changes.
 func BenchmarkNoChange(b *testing.B) {
 	changeWeights(b, large(func(side string) string { return side }), 10, 0)
@@ -40,7 +68,7 @@ func changeWeights(b *testing.B, vs *virtualservice.VirtualService, canary int32
 		if err != nil {
 			b.Fatal(err)
 		}
-		patch, _, err := vs.SetCanaryWeight(routes, byHosts(), canary)
+		patch, _, err := vs.Set(routes, byHosts(), virtualservice.Target{Canary: canary})
 		if err != nil || len(patch) != operations {
 			b.Fatalf("%d operations, error %v", len(patch), err)
 		}

@@ -220,12 +220,16 @@ func routeWeights(route any) string {
 
 // set is what a caller does with one object: parse, select, set.
 func set(u *unstructured.Unstructured, selection virtualservice.Selection, split virtualservice.Split, canary int32) (jsonpatch.Patch, []virtualservice.Change, error) {
+	return setTarget(u, selection, split, virtualservice.Target{Canary: canary})
+}
+
+func setTarget(u *unstructured.Unstructured, selection virtualservice.Selection, split virtualservice.Split, target virtualservice.Target) (jsonpatch.Patch, []virtualservice.Change, error) {
 	vs := virtualservice.Parse(u, manager)
 	routes, err := vs.Select(selection, split)
 	if err != nil {
 		return nil, nil, err
 	}
-	return vs.SetCanaryWeight(routes, split, canary)
+	return vs.Set(routes, split, target)
 }
 
 // mention reports each of the wanted pieces that the error does not have.

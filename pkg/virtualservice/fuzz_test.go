@@ -2,6 +2,8 @@ package virtualservice_test
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +22,8 @@ var seeds = []string{
 	`{"tcp":[{"route":[{"destination":{"host":"stable"},"weight":900},{"destination":{"host":"canary"},"weight":1e2},{"destination":{"host":"stable.other"},"weight":50}]}]}`,
 	`{"http":[{"delegate":{"name":"del"}},{"redirect":{}},{"directResponse":{}},null,"x",{"route":[null,{"destination":null,"weight":"1"}]}]}`,
 	`{"http":{"route":[]},"tls":"x","tcp":1e999}`,
+	`{"http":[{"name":"hdr","route":[]},{"match":[{"uri":{"prefix":"/api"},"headers":{"X":{}},"ignoreUriCase":true},null],"rewrite":{"uri":"/"},"mirror":{"host":"m"},"mirrorPercent":5,"route":[{"destination":{"host":"stable"},"weight":95},{"destination":{"host":"canary"}},{"destination":{"host":"exp-a"},"weight":5}]}]}`,
+	`{"http":[{"match":[{"uri":{"regex":".*"},"method":{"exact":"GET"}}],"mirrors":[{"destination":{"host":"m"}}],"route":[{"destination":{"host":"web","subset":"stable"},"weight":-0.0},{"destination":{"host":"web","subset":"canary"},"weight":1e2}]},{"name":"mir"}]}`,
 	`{"http":[{"route":[{"destination":{"host":"stable"},"weight":-9223372036854775808},{"destination":{"host":"canary"},"weight":9223372036854775807},{"destination":{"host":"x"},"weight":2147483647}]}]}`,
 }
 
@@ -69,8 +73,8 @@ func byText() cmp.Option {
 	})
 }
 
-// FuzzSetCanaryWeight sets any weight in any object, in each way to select.
-func FuzzSetCanaryWeight(f *testing.F) {
+// FuzzSetWeight sets any weight in any object, in each way to select.
+func FuzzSetWeight(f *testing.F) {
 	for i, seed := range seeds {
 		f.Add([]byte(seed), int32(i*10), int32(100), "primary", int64(443))
 		f.Add([]byte(seed), int32(-1), int32(math.MaxInt32), "", int64(0))
@@ -119,11 +123,96 @@ func checkSet(t *testing.T, u *unstructured.Unstructured, selection virtualservi
 			t.Errorf("the weights of route %s add up to %d of %d", route, sum, split.Max)
 		}
 	}
-	if again, _, err := vs.SetCanaryWeight(routes, split, canary); err != nil || len(again) != 0 {
+	if again, _, err := vs.Set(routes, split, virtualservice.Target{Canary: canary}); err != nil || len(again) != 0 {
 		t.Errorf("the second time: patch %v, error %v", again, err)
 	}
 	read, known, uniform, err := vs.CanaryWeight(routes, split)
 	if err != nil || !known || !uniform || read < 0 || read > canary {
 		t.Errorf("%d was set, and read back is %d, known %v, uniform %v, error %v", canary, read, known, uniform, err)
 	}
+}
+
+// FuzzSet brings any object with any annotation to targets with everything in them,
+// and back.
+func FuzzSet(f *testing.F) {
+	for i, seed := range seeds {
+		f.Add([]byte(seed), `{"shop/web":["exp-a"],"shop/cart":7}`, int32(i*10), int32(15), int32(50), "x", "/api/cart", uint8(i))
+		f.Add([]byte(seed), `{`, int32(1), int32(1<<30), int32(100), "X", ".*", uint8(3*i))
+	}
+	f.Fuzz(func(t *testing.T, spec []byte, account string, canary, weight, percentage int32, name, text string, flags uint8) {
+		u := decode(spec)
+		if u == nil {
+			return
+		}
+		if flags&1 == 0 {
+			noted(u, account)
+		}
+		value := []virtualservice.StringMatch{{Exact: text}, {Prefix: text}, {Regex: text}, {}}[flags>>1&3]
+		managed := []virtualservice.ManagedRoute{
+			{Name: "hdr", Header: []virtualservice.HeaderMatch{{Name: name, Value: value}, {Name: "z"}}},
+			{Name: "mir", Mirror: &virtualservice.Mirror{Percentage: percentage, Match: []virtualservice.MirrorMatch{
+				{Path: &value}, {Method: &value, Headers: map[string]virtualservice.StringMatch{name: value}}}}},
+		}
+		for _, side := range []func(string) virtualservice.Side{service, subset} {
+			split := byHosts()
+			if side("x").Subset != "" {
+				split = bySubsets()
+			}
+			full := wants(canary, managed[flags>>3&1:]...)
+			full.Experiments = []virtualservice.Experiment{{Service: "exp-a", Side: side("exp-a"), Weight: weight}, {Service: "exp-b", Side: side("exp-b"), Weight: canary}}
+			split.Experiments = []virtualservice.Side{side("exp-a"), side("exp-b")}
+			checkTarget(t, checkTarget(t, u, split, full), split, wants(0))
+		}
+	})
+}
+
+// checkTarget asserts what holds for every object there is, and returns it as it is
+// then.
+func checkTarget(t *testing.T, u *unstructured.Unstructured, split virtualservice.Split, target virtualservice.Target) *unstructured.Unstructured {
+	selection := virtualservice.Selection{AllMatching: true, Managed: target.ManagedNames}
+	patch, changes, err := setTarget(u, selection, split, target)
+	if err != nil {
+		if patch != nil || changes != nil {
+			t.Errorf("patch %v and changes %v beside error %v", patch, changes, err)
+		}
+		return u
+	}
+	if (len(patch) == 0) != (len(changes) == 0) {
+		t.Errorf("patch %v with changes %v", patch, changes)
+	}
+	after := apply(t, u, patch)
+	again, _, err := setTarget(after, selection, split, target)
+	if err != nil || len(again) != 0 {
+		t.Fatalf("the second time: patch %v, error %v", again, err)
+	}
+	if diff := cmp.Diff(foreignRoutes(u), foreignRoutes(after)); diff != "" {
+		t.Errorf("routes that are not ours (-before +after):\n%s", diff)
+	}
+	vs := virtualservice.Parse(after, manager)
+	routes, err := vs.Select(selection, split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, route := range routes {
+		var sum int64
+		for _, d := range route.Destinations {
+			sum += d.Weight
+		}
+		if sum != int64(split.Max) {
+			t.Errorf("the weights of route %s add up to %d", route, sum)
+		}
+	}
+	return after
+}
+
+// foreignRoutes are the http routes that are not managed and cannot hold a canary.
+func foreignRoutes(u *unstructured.Unstructured) []string {
+	var all []string
+	for _, route := range virtualservice.Parse(u, manager).HTTP {
+		text := strings.ToLower(string(route.Raw))
+		if !slices.Contains(managedNames, route.Name) && !strings.Contains(text, "canary") && !strings.Contains(text, "web") {
+			all = append(all, text)
+		}
+	}
+	return all
 }

@@ -2,15 +2,18 @@ package virtualservice
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/jsonpatch/object"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/ownership"
 )
 
 // Parse reads the view out of u, which is neither changed nor referred to
 // afterwards. fieldManager is the name under which the plugin writes; it is used
-// for LastWrite alone.
+// for Ours alone.
 //
 // Parse never fails and never panics. Content of the wrong type is left out and
 // reported where it matters: in Malformed if the object itself, its metadata, spec
@@ -18,17 +21,39 @@ import (
 func Parse(u *unstructured.Unstructured, fieldManager string) *VirtualService {
 	identity, err := object.IdentityOf(u)
 	vs := &VirtualService{
-		TypeMeta:   identity.TypeMeta,
-		ObjectMeta: identity.ObjectMeta,
-		LastWrite:  object.LastWrite(u, fieldManager),
+		TypeMeta:    identity.TypeMeta,
+		ObjectMeta:  identity.ObjectMeta,
+		Experiments: ownership.Parse(u),
+		LastChange:  object.LastChange(u),
+	}
+	for _, protocol := range []Protocol{HTTP, TLS, TCP} {
+		vs.Ours = vs.Ours || object.Owns(u, fieldManager, "spec", string(protocol))
 	}
 	spec := object.ContentOf(u).Field("spec")
 	http, httpErr := parseRoutes(HTTP, spec)
 	tls, tlsErr := parseRoutes(TLS, spec)
 	tcp, tcpErr := parseRoutes(TCP, spec)
 	vs.HTTP, vs.TLS, vs.TCP = http, tls, tcp
+	vs.keepRaw(u)
 	vs.Malformed = cmp.Or(err, spec.Object(), httpErr, tlsErr, tcpErr)
 	return vs
+}
+
+// keepRaw gives the http routes their JSON. There is a list with as many entries as
+// routes if there are routes.
+func (vs *VirtualService) keepRaw(u *unstructured.Unstructured) {
+	if len(vs.HTTP) == 0 {
+		return
+	}
+	list, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", string(HTTP))
+	entries, _ := list.([]any)
+	for i := range min(len(entries), len(vs.HTTP)) {
+		raw, err := json.Marshal(entries[i])
+		if err != nil { // not for anything that came as JSON
+			err = fmt.Errorf("spec.http[%d]: cannot be written as JSON: %w", i, err)
+		}
+		vs.HTTP[i].Raw, vs.HTTP[i].Malformed = raw, cmp.Or(vs.HTTP[i].Malformed, err)
+	}
 }
 
 // parseRoutes reads one list of routes; the error is about the list, not about

@@ -1,6 +1,8 @@
 package virtualservice_test
 
 import (
+	"encoding/json"
+	"math"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/ownership"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
 
@@ -22,9 +25,9 @@ metadata:
   resourceVersion: "7"
   generation: 3
   labels: {team: shop}
-  annotations: {note: long}
+  annotations: {note: long, istio.argoproj-labs.io/experiments: '{"shop/web": ["exp-b","exp-a"]}'}
   managedFields:
-  - {manager: our-plugin, operation: Update, time: "2024-05-01T12:00:00Z"}
+  - {manager: our-plugin, operation: Update, time: "2024-05-01T12:00:00Z", fieldsV1: {"f:spec": {"f:http": {}}}}
   - {manager: kubectl, operation: Apply, time: "2024-06-01T12:00:00Z"}
 spec:
   hosts: [web]
@@ -57,16 +60,26 @@ func TestParseReadsWhatRoutingNeeds(t *testing.T) {
 	want := &virtualservice.VirtualService{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.istio.io/v1", Kind: "VirtualService"},
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", UID: "u-1", ResourceVersion: "7", Generation: 3},
-		LastWrite:  time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC),
+		Experiments: ownership.Account{
+			Entries:   map[string]json.RawMessage{"shop/web": json.RawMessage(`["exp-b","exp-a"]`)},
+			Annotated: true,
+		},
+		Ours:       true,
+		LastChange: time.Date(2024, 6, 1, 12, 0, 0, 0, time.UTC),
 		HTTP: []virtualservice.Route{
 			{Protocol: "http", Index: 0, Name: "primary", Destinations: []virtualservice.Destination{
 				{Index: 0, Host: "stable", Port: 8080, Weight: 70, HasWeight: true},
 				{Index: 1, Host: "canary", Subset: "v2"},
-			}},
-			{Protocol: "http", Index: 1, Name: "old", Redirect: true, Destinations: []virtualservice.Destination{}},
-			{Protocol: "http", Index: 2, DirectResponse: true, Destinations: []virtualservice.Destination{}},
-			{Protocol: "http", Index: 3, Name: "far", Delegate: &virtualservice.Delegate{Name: "del", Namespace: "gateway"}, Destinations: []virtualservice.Destination{}},
-			{Protocol: "http", Index: 4, Name: "near", Delegate: &virtualservice.Delegate{Name: "del"}, Destinations: []virtualservice.Destination{}},
+			}, Raw: json.RawMessage(`{"match":[{"port":80}],"name":"primary","route":[` +
+				`{"destination":{"host":"stable","port":{"number":8080}},"weight":70},{"destination":{"host":"canary","subset":"v2"}}],"timeout":"5s"}`)},
+			{Protocol: "http", Index: 1, Name: "old", Redirect: true, Destinations: []virtualservice.Destination{},
+				Raw: json.RawMessage(`{"name":"old","redirect":{"uri":"/new"}}`)},
+			{Protocol: "http", Index: 2, DirectResponse: true, Destinations: []virtualservice.Destination{},
+				Raw: json.RawMessage(`{"directResponse":{"status":503}}`)},
+			{Protocol: "http", Index: 3, Name: "far", Delegate: &virtualservice.Delegate{Name: "del", Namespace: "gateway"}, Destinations: []virtualservice.Destination{},
+				Raw: json.RawMessage(`{"delegate":{"name":"del","namespace":"gateway"},"name":"far"}`)},
+			{Protocol: "http", Index: 4, Name: "near", Delegate: &virtualservice.Delegate{Name: "del"}, Destinations: []virtualservice.Destination{},
+				Raw: json.RawMessage(`{"delegate":{"name":"del"},"name":"near"}`)},
 		},
 		TLS: []virtualservice.Route{{
 			Protocol: "tls",
@@ -136,7 +149,7 @@ func TestMalformedObjects(t *testing.T) {
 			mention(t, err, "VirtualService", "malformed", tc.want)
 			_, _, _, err = vs.CanaryWeight(nil, byHosts())
 			mention(t, err, tc.want)
-			_, _, err = vs.SetCanaryWeight(nil, byHosts(), 1)
+			_, _, err = vs.Set(nil, byHosts(), virtualservice.Target{Canary: 1})
 			mention(t, err, tc.want)
 		})
 	}
@@ -268,4 +281,48 @@ func TestRoutesAreNamedForPeople(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhoChangedTheRoutesLast(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		manager, fields string
+		want            bool
+	}{
+		"we, in http":                  {manager, `{"f:spec": {"f:http": {}}}`, true},
+		"we, in tls":                   {manager, `{"f:spec": {"f:tls": {}}}`, true},
+		"we, in tcp":                   {manager, `{"f:spec": {"f:tcp": {}}}`, true},
+		"we, but only the annotation":  {manager, `{"f:metadata": {"f:annotations": {"f:x": {}}}}`, false},
+		"somebody else":                {"kubectl", `{"f:spec": {"f:http": {}}}`, false},
+		"we, but something else there": {manager, `{"f:spec": {"f:hosts": {}}}`, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			var owned fields
+			if err := json.Unmarshal([]byte(tc.fields), &owned); err != nil {
+				t.Fatal(err)
+			}
+			u := virtualService(one(ours(100, 0)...))
+			u.Object["metadata"].(fields)["managedFields"] = []any{fields{"manager": tc.manager, "operation": "Update", "fieldsV1": owned}}
+			if got := virtualservice.Parse(u, manager).Ours; got != tc.want {
+				t.Errorf("ours = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// The same content is the same text, in whatever types the decoder put it.
+func TestRawIsCanonical(t *testing.T) {
+	first := parse(fields{"http": []any{fields{"name": "a", "timeout": "1s", "route": []any{to("stable", weighs(100)), to("canary", 0.5)}}}})
+	second := parse(fields{"http": []any{fields{"timeout": "1s", "route": []any{to("stable", 100.0), to("canary", 0.5)}, "name": "a"}}})
+	if diff := cmp.Diff(string(first.HTTP[0].Raw), string(second.HTTP[0].Raw)); diff != "" {
+		t.Errorf("raw (-first +second):\n%s", diff)
+	}
+	if raw := parse(fields{"tls": []any{tls([]string{"443 a"}, ours(100, 0)...)}}).TLS[0].Raw; raw != nil {
+		t.Errorf("a tls route has the raw %s", raw)
+	}
+}
+
+func TestARouteThatIsNoJSON(t *testing.T) {
+	vs := parse(fields{"http": []any{fields{"timeout": math.NaN(), "route": ours(100, 0)}}})
+	_, err := vs.Select(virtualservice.Selection{}, byHosts())
+	mention(t, err, "VirtualService shop/web: ", "http[0]", "cannot be written as JSON")
 }

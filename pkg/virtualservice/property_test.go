@@ -72,7 +72,7 @@ func destination(t *rapid.T, host, subset string, weight int64) any {
 }
 
 // ourRoute is a route list that holds both sides and maybe foreign destinations,
-// in any order, with weights that SetCanaryWeight accepts.
+// in any order, with weights that Set accepts.
 func (w *world) ourRoute(t *rapid.T, protocol string, index int) []any {
 	most := int64(w.split.Max)
 	found := place{protocol: protocol, index: index}
@@ -244,7 +244,7 @@ func TestAWrittenWeightIsReadBack(t *testing.T) {
 		if read > canary {
 			t.Fatalf("%d was asked for and %d is read back", canary, read)
 		}
-		if patch, _, err := vs.SetCanaryWeight(routes, w.split, read); err != nil || len(patch) != 0 {
+		if patch, _, err := vs.Set(routes, w.split, virtualservice.Target{Canary: read}); err != nil || len(patch) != 0 {
 			t.Fatalf("setting the weight %d that was read for %d: patch %v, error %v", read, canary, patch, err)
 		}
 	})

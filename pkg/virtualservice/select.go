@@ -40,7 +40,7 @@ func (s Selection) listed() bool {
 	return len(s.HTTP)+len(s.TLS)+len(s.TCP) > 0
 }
 
-func (s Selection) managed(route Route) bool {
+func (s Selection) managed(route *Route) bool {
 	return route.Protocol == HTTP && route.Name != "" && slices.Contains(s.Managed, route.Name)
 }
 
@@ -55,7 +55,7 @@ func (vs *VirtualService) Select(selection Selection, split Split) ([]Route, err
 	if err := vs.usable(split); err != nil {
 		return nil, err
 	}
-	find := newFinder(vs, split)
+	find := newFinder(vs, split, nil)
 	routes, err := vs.pick(selection, find)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (vs *VirtualService) pick(selection Selection, find *finder) ([]Route, erro
 		return nil, err
 	}
 	if selection.AllMatching {
-		routes = append(routes, vs.matching(selection, find)...)
+		routes = vs.matching(routes, selection, find)
 	}
 	if len(routes) == 0 {
 		return nil, vs.errorf("allMatchingRoutes is set, but %s", vs.noneHoldsBoth(selection, find.split))
@@ -175,11 +175,18 @@ func (t TCPRoute) means(route Route) bool {
 	return one && port == t.Port
 }
 
-// matching are all routes that hold both destinations.
-func (vs *VirtualService) matching(selection Selection, find *finder) []Route {
-	return filter(slices.Concat(vs.HTTP, vs.TLS, vs.TCP), func(route Route) bool {
-		return !selection.managed(route) && find.holdsBoth(route)
-	})
+// matching adds all routes that hold both destinations.
+func (vs *VirtualService) matching(routes []Route, selection Selection, find *finder) []Route {
+	// Growing by copies costs more than the room.
+	routes = slices.Grow(routes, len(vs.HTTP)+len(vs.TLS)+len(vs.TCP))
+	for _, list := range vs.lists() {
+		for i := range list {
+			if !selection.managed(&list[i]) && find.holdsBoth(&list[i]) {
+				routes = append(routes, list[i])
+			}
+		}
+	}
+	return routes
 }
 
 // only chooses without a list. A protocol whose only route is not ours may belong
@@ -188,12 +195,12 @@ func (vs *VirtualService) matching(selection Selection, find *finder) []Route {
 func (vs *VirtualService) only(selection Selection, find *finder) ([]Route, error) {
 	var chosen, open []Route
 	for _, list := range vs.lists() {
-		candidates := filter(list, func(route Route) bool { return !selection.managed(route) })
+		candidates := filter(list, func(route Route) bool { return !selection.managed(&route) })
 		open = append(open, candidates...)
-		ours := filter(candidates, find.holdsBoth)
+		ours := filter(candidates, func(route Route) bool { return find.holdsBoth(&route) })
 		route, found := needsNoName(candidates)
 		switch {
-		case found && find.holdsBoth(route):
+		case found && find.holdsBoth(&route):
 			chosen = append(chosen, route)
 		case len(ours) > 0:
 			return nil, vs.errorf("several %s routes and none listed (%s): list those to handle under %s, or set allMatchingRoutes: true",
@@ -225,7 +232,7 @@ func needsNoName(routes []Route) (Route, bool) {
 func (vs *VirtualService) noneHoldsBoth(selection Selection, split Split) string {
 	var open []Route
 	for _, list := range vs.lists() {
-		open = append(open, filter(list, func(route Route) bool { return !selection.managed(route) })...)
+		open = append(open, filter(list, func(route Route) bool { return !selection.managed(&route) })...)
 	}
 	if len(open) == 0 {
 		return fmt.Sprintf("it has no routes besides managedRoutes: add one with a stable destination (%s) and a canary destination (%s)",

@@ -410,7 +410,7 @@ func TestWhichDestinationsAreOurs(t *testing.T) {
 				mention(t, err, tc.want)
 				return
 			}
-			patch, _, err := vs.SetCanaryWeight(routes, tc.split, 40)
+			patch, _, err := vs.Set(routes, tc.split, virtualservice.Target{Canary: 40})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -485,7 +485,7 @@ func TestASplitMustTellItsSidesApart(t *testing.T) {
 			mention(t, err, "VirtualService shop/web: ", tc.want)
 			_, _, _, err = vs.CanaryWeight(routes, split)
 			mention(t, err, tc.want)
-			_, _, err = vs.SetCanaryWeight(routes, split, 0)
+			_, _, err = vs.Set(routes, split, virtualservice.Target{})
 			mention(t, err, tc.want)
 		})
 	}

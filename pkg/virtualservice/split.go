@@ -3,6 +3,7 @@ package virtualservice
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/hostname"
 )
@@ -22,6 +23,10 @@ type Split struct {
 	Stable, Canary Side
 	// Max is maxTrafficWeight: the sum of a route's weights, at least 1.
 	Max int32
+	// Experiments are further destinations that belong to this Rollout: of templates
+	// that have a share and of those whose experiment is over. What is in here and not
+	// in a Target is taken out of the routes, but for the destinations of the sides.
+	Experiments []Side
 	// ClusterDomain completes the hosts of destinations; empty is cluster.local.
 	ClusterDomain string
 }
@@ -49,18 +54,39 @@ func (s Split) validate() error {
 	return nil
 }
 
+// apart refuses a destination of an experiment that is a side's as well.
+func (s Split) apart(side Side) error {
+	switch {
+	case side.Host == "":
+		return fmt.Errorf("a destination of an experiment has no host: give its template a service")
+	case s.same(side, s.Stable):
+		return fmt.Errorf("the destination of an experiment (%s) is the stable destination: they must differ in host or in subset", side)
+	case s.same(side, s.Canary):
+		return fmt.Errorf("the destination of an experiment (%s) is the canary destination: they must differ in host or in subset", side)
+	}
+	return nil
+}
+
+func (s Split) same(a, b Side) bool {
+	return a.Subset == b.Subset && hostname.Same(a.Host, b.Host, s.ClusterDomain)
+}
+
 // finder finds our destinations in the routes of one VirtualService. The hosts of
 // 500 routes are a handful of different texts, so each is compared once and
 // remembered; that makes it fit for one goroutine only.
 type finder struct {
 	vs    *VirtualService
 	split Split
-	hosts map[string]owners
+	// experiments are the wanted destinations, followed by all of the split's.
+	experiments []Side
+	wanted      int
+	hosts       map[string]owners
 }
 
-// owners tells whose host a text is.
+// owners tells whose host a text is; experiments are places in those of finder.
 type owners struct {
 	stable, canary bool
+	experiments    []int
 }
 
 // tally counts the destinations of one side and knows where the first is.
@@ -75,8 +101,12 @@ func (t *tally) add(place int) {
 	t.count++
 }
 
-func newFinder(vs *VirtualService, split Split) *finder {
-	return &finder{vs: vs, split: split, hosts: map[string]owners{}}
+// newFinder takes the destinations that are to be there besides the two sides.
+func newFinder(vs *VirtualService, split Split, wanted []Side) *finder {
+	return &finder{
+		vs: vs, split: split, hosts: map[string]owners{},
+		experiments: slices.Concat(wanted, split.Experiments), wanted: len(wanted),
+	}
 }
 
 // ownersOf compares in the namespace of the VirtualService, where Istio completes
@@ -90,6 +120,11 @@ func (f *finder) ownersOf(host string) owners {
 	answer := owners{
 		stable: hostname.Same(name, f.split.Stable.Host, domain),
 		canary: hostname.Same(name, f.split.Canary.Host, domain),
+	}
+	for i, side := range f.experiments {
+		if hostname.Same(name, side.Host, domain) {
+			answer.experiments = append(answer.experiments, i)
+		}
 	}
 	f.hosts[host] = answer
 	return answer
@@ -129,7 +164,7 @@ func (s Side) orHost(exact, host tally) tally {
 
 // holdsBoth tells whether the route has destinations of both sides, be they one
 // each or more.
-func (f *finder) holdsBoth(route Route) bool {
+func (f *finder) holdsBoth(route *Route) bool {
 	stable, canary := f.sides(route.Destinations)
 	return stable.count > 0 && canary.count > 0
 }
@@ -138,6 +173,11 @@ func (f *finder) holdsBoth(route Route) bool {
 type pair struct {
 	route          *Route
 	stable, canary *Destination
+	// wanted are the destinations of wanted experiments in the order in which they
+	// are wanted, nil for one that is not there.
+	wanted []*Destination
+	// leftover are further destinations of ours, in the order of the route.
+	leftover []*Destination
 	// foreign is the sum of all other destinations' weights, 0 or more.
 	foreign int64
 }
@@ -155,13 +195,52 @@ func (f *finder) pairOf(route *Route) (pair, error) {
 	if err := f.vs.one("canary", f.split.Canary, canary, route); err != nil {
 		return pair{}, err
 	}
-	foreign, err := f.vs.foreign(route, stable.first, canary.first)
-	return pair{
-		route:   route,
-		stable:  &route.Destinations[stable.first],
-		canary:  &route.Destinations[canary.first],
-		foreign: foreign,
-	}, err
+	p := pair{
+		route:  route,
+		stable: &route.Destinations[stable.first],
+		canary: &route.Destinations[canary.first],
+	}
+	if f.wanted > 0 {
+		p.wanted = make([]*Destination, f.wanted)
+	}
+	return p, f.others(&p)
+}
+
+// others divides the destinations besides the two sides into ours and foreign ones.
+// A foreign weight outside int32 is refused by Istio as well; it is refused here
+// because a share of the rest would be taken from it.
+func (f *finder) others(p *pair) error {
+	for i := range p.route.Destinations {
+		d := &p.route.Destinations[i]
+		if d == p.stable || d == p.canary || f.experiment(p, d) {
+			continue
+		}
+		if d.Weight < 0 || d.Weight > math.MaxInt32 {
+			return f.vs.errorf("route %s: %s.weight is %d: set it to 0 or more", p.route, p.route.path(i), d.Weight)
+		}
+		p.foreign += d.Weight
+	}
+	return nil
+}
+
+// experiment keeps a destination of an experiment; false if it is none. A wanted one
+// that is there twice stays once.
+func (f *finder) experiment(p *pair, d *Destination) bool {
+	if len(f.experiments) == 0 {
+		return false
+	}
+	for _, at := range f.ownersOf(d.Host).experiments {
+		if f.experiments[at].Subset != d.Subset {
+			continue
+		}
+		if at < f.wanted && p.wanted[at] == nil {
+			p.wanted[at] = d
+		} else {
+			p.leftover = append(p.leftover, d)
+		}
+		return true
+	}
+	return false
 }
 
 // forwards refuses routes that send no request to destinations of their own.
@@ -195,23 +274,6 @@ func (vs *VirtualService) one(role string, side Side, found tally, route *Route)
 	}
 	return vs.errorf("route %s has %d %s destinations (%s), the first at %s: leave one of them; %s",
 		route, found.count, role, side, route.path(found.first), destinationsOf(route))
-}
-
-// foreign adds up the weights that are not ours. A weight outside int32 is refused
-// by Istio as well; it is refused here because a share of the rest would be taken
-// from it.
-func (vs *VirtualService) foreign(route *Route, stable, canary int) (int64, error) {
-	var sum int64
-	for i, d := range route.Destinations {
-		if i == stable || i == canary {
-			continue
-		}
-		if d.Weight < 0 || d.Weight > math.MaxInt32 {
-			return 0, vs.errorf("route %s: %s.weight is %d: set it to 0 or more", route, route.path(i), d.Weight)
-		}
-		sum += d.Weight
-	}
-	return sum, nil
 }
 
 func destinationsOf(route *Route) string {

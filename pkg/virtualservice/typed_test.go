@@ -2,13 +2,17 @@ package virtualservice_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
+	api "istio.io/api/networking/v1"
 	networking "istio.io/client-go/pkg/apis/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/ownership"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
 
@@ -99,5 +103,53 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 	destinations[0].(fields)["weight"], destinations[1].(fields)["weight"] = int64(70), int64(30)
 	if diff := cmp.Diff(want, apply(t, u, patch)); diff != "" {
 		t.Errorf("object (-want +got):\n%s", diff)
+	}
+}
+
+// Managed routes and destinations of experiments, as Istio reads them: everything of
+// the source is in them but what they are made for.
+func TestIstioReadsManagedRoutes(t *testing.T) {
+	u := fromYAML(t, rich)
+	target := wants(25, header("hdr"), mirror("mir", 40))
+	target.Experiments = []virtualservice.Experiment{experiment("exp-a", 15)}
+	after, _ := reach(t, u, with(byHosts(), service("exp-a")), target)
+
+	want := typed(t, u)
+	primary := want.Spec.Http[0]
+	added := &api.HTTPRouteDestination{Weight: 15, Destination: &api.Destination{
+		Host: "exp-a.shop.svc.cluster.local", Port: &api.PortSelector{Number: 8080}}}
+	primary.Route[0].Weight, primary.Route[1].Weight = 60, 25
+	primary.Route = append(primary.Route, added)
+
+	hdr := proto.Clone(primary).(*api.HTTPRoute)
+	hdr.Name, hdr.Route = "hdr", []*api.HTTPRouteDestination{hdr.Route[1]}
+	hdr.Route[0].Weight = 100
+	hdr.Match[0].Headers = map[string]*api.StringMatch{"x-canary": {MatchType: &api.StringMatch_Exact{Exact: "yes"}}}
+
+	mir := proto.Clone(primary).(*api.HTTPRoute)
+	mir.Name = "mir"
+	mir.Match[0].Method = &api.StringMatch{MatchType: &api.StringMatch_Exact{Exact: "GET"}}
+	mir.Mirrors = []*api.HTTPMirrorPolicy{
+		{Destination: mir.Mirror, Percentage: mir.MirrorPercentage},
+		{Destination: mir.Route[1].Destination, Percentage: &api.Percent{Value: 40}},
+	}
+	mir.Mirror, mir.MirrorPercentage = nil, nil
+
+	want.Spec.Http = slices.Insert(want.Spec.Http, 0, hdr, mir)
+	tls := want.Spec.Tls[0]
+	tls.Route[0].Weight, tls.Route[1].Weight = 48, 20
+	tls.Route = append(tls.Route, &api.RouteDestination{Weight: 12, Destination: &api.Destination{Host: "exp-a.shop.svc.cluster.local"}})
+	want.Annotations[ownership.Annotation] = `{"shop/web":["exp-a"]}`
+	if diff := cmp.Diff(want, typed(t, after), protocmp.Transform()); diff != "" {
+		t.Errorf("typed object (-want +got):\n%s", diff)
+	}
+
+	end := virtualservice.Target{Owner: owner, ManagedNames: managedNames}
+	original := typed(t, u)
+	original.Spec.Http[0].Route[1].Weight = 0
+	original.Spec.Tls[0].Route[0].Weight, original.Spec.Tls[0].Route[1].Weight = 80, 0
+	after, _ = reach(t, after, with(byHosts(), service("exp-a")), end)
+	if diff := cmp.Diff(original, typed(t, after), protocmp.Transform()); diff != "" {
+		t.Errorf("in the end (-want +got):\n%s", diff)
 	}
 }

@@ -1,6 +1,7 @@
 package virtualservice
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/ownership"
 )
 
 // Protocol is the list of spec that a route stands in.
@@ -33,9 +36,15 @@ type VirtualService struct {
 
 	// HTTP, TLS and TCP are the routes in the order of the object.
 	HTTP, TLS, TCP []Route
-	// LastWrite is when our field manager last wrote the object by the API server's
-	// clock, in whole seconds; zero if it never did.
-	LastWrite time.Time
+	// Ours tells that the last who changed the list of routes of some protocol was a
+	// process of this plugin: our field manager owns it in metadata.managedFields.
+	Ours bool
+	// Experiments is the account of the destinations that were added for experiments.
+	Experiments ownership.Account
+	// LastChange is when anybody last changed the object by the API server's clock,
+	// in whole seconds; zero if that is not known. Whoever lowered a weight, it takes
+	// time to reach the proxies.
+	LastChange time.Time
 	// Malformed is why the object cannot be read at all, and names the field. Every
 	// method returns it. What is wrong inside one route is in Route.Malformed.
 	Malformed error
@@ -62,6 +71,10 @@ type Route struct {
 	Delegate *Delegate
 	// Redirect and DirectResponse tell that the route answers instead of forwarding.
 	Redirect, DirectResponse bool
+	// Raw is the whole route as compact JSON with sorted keys, numbers as the API
+	// server writes them: two routes with the same Raw have the same content. Only
+	// http routes have it. It is shared by all copies and must not be changed.
+	Raw json.RawMessage
 	// Malformed is the first thing in the route that has the wrong type, by path. It
 	// matters only once the route is selected.
 	Malformed error
@@ -180,8 +193,8 @@ func (vs *VirtualService) lists() [3][]Route {
 	return [3][]Route{vs.HTTP, vs.TLS, vs.TCP}
 }
 
-// DeepCopyObject is a copy that shares nothing with vs but strings and errors,
-// neither of which can be changed.
+// DeepCopyObject is a copy that shares nothing with vs but strings, errors and the
+// Raw of routes, none of which may be changed.
 func (vs *VirtualService) DeepCopyObject() runtime.Object {
 	return vs.DeepCopy()
 }
@@ -193,6 +206,7 @@ func (vs *VirtualService) DeepCopy() *VirtualService {
 	}
 	out := *vs
 	vs.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	out.Experiments = vs.Experiments.DeepCopy()
 	out.HTTP, out.TLS, out.TCP = copyRoutes(vs.HTTP), copyRoutes(vs.TLS), copyRoutes(vs.TCP)
 	return &out
 }

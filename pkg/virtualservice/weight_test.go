@@ -22,7 +22,7 @@ func one(destinations ...any) fields {
 	return fields{"http": []any{http("primary", destinations...)}}
 }
 
-func TestSetCanaryWeight(t *testing.T) {
+func TestSetWeight(t *testing.T) {
 	all := virtualservice.Selection{AllMatching: true}
 	for sentence, tc := range map[string]struct {
 		spec      fields
@@ -119,7 +119,7 @@ func TestSetCanaryWeight(t *testing.T) {
 	}
 }
 
-func TestSetCanaryWeightRefuses(t *testing.T) {
+func TestSetWeightRefuses(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		spec   fields
 		split  virtualservice.Split
@@ -172,7 +172,7 @@ func TestRoutesThatWereNotSelectedAreRefused(t *testing.T) {
 		"a delegating root": {vs.HTTP[2:], "delegates to VirtualService shop/del"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			patch, _, err := vs.SetCanaryWeight(tc.routes, byHosts(), 10)
+			patch, _, err := vs.Set(tc.routes, byHosts(), virtualservice.Target{Canary: 10})
 			mention(t, err, "VirtualService shop/web: ", tc.want)
 			if patch != nil {
 				t.Errorf("patch %v beside the error", patch)

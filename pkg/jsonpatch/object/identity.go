@@ -2,6 +2,7 @@ package object
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,4 +69,32 @@ func LastWrite(u *unstructured.Unstructured, fieldManager string) time.Time {
 		}
 	}
 	return newest
+}
+
+// Owns reports whether fieldManager owns the field at path, or anything below it,
+// by metadata.managedFields: whether it was the last to give that field, or a part
+// of it, another value. What somebody else has changed since is no longer its own.
+// Writes to a subresource do not count, and an entry that cannot be read is none,
+// as in LastWrite. Without a path it asks for any field at all.
+func Owns(u *unstructured.Unstructured, fieldManager string, path ...string) bool {
+	if fieldManager == "" {
+		return false
+	}
+	entries, _ := ContentOf(u).Field("metadata").Field("managedFields").Items()
+	return slices.ContainsFunc(entries, func(entry Node) bool {
+		manager, _ := entry.Field("manager").Text()
+		operation, _ := entry.Field("operation").Text()
+		subresource, err := entry.Field("subresource").Text()
+		return manager == fieldManager && (operation == "Update" || operation == "Apply") &&
+			subresource == "" && err == nil && names(entry.Field("fieldsV1"), path)
+	})
+}
+
+// names reports whether a set of fields, in the format of metav1.FieldsV1, has the
+// path in it.
+func names(fields Node, path []string) bool {
+	for _, name := range path {
+		fields = fields.Field("f:" + name)
+	}
+	return !fields.Absent() && fields.Object() == nil
 }

@@ -245,6 +245,57 @@ func TestLastWrite(t *testing.T) {
 	}
 }
 
+func TestOwns(t *testing.T) {
+	type fields = map[string]any
+	entry := func(manager, operation any, owned any) fields {
+		return fields{"manager": manager, "operation": operation, "fieldsV1": owned}
+	}
+	of := func(manager, operation string) fields {
+		return entry(manager, operation, fields{"f:spec": fields{"f:subsets": fields{}}})
+	}
+	status := of("us", "Update")
+	status["subresource"] = "status"
+	odd := of("us", "Update")
+	odd["subresource"] = int64(1)
+	for sentence, tc := range map[string]struct {
+		entries any
+		path    []string
+		want    bool
+	}{
+		"the field itself, by update":          {[]any{of("us", "Update")}, []string{"spec", "subsets"}, true},
+		"the field itself, by apply":           {[]any{of("us", "Apply")}, []string{"spec", "subsets"}, true},
+		"something below it":                   {[]any{of("us", "Update")}, []string{"spec"}, true},
+		"any field at all":                     {[]any{of("us", "Update")}, nil, true},
+		"the second entry is ours":             {[]any{of("kubectl", "Apply"), of("us", "Update")}, []string{"spec", "subsets"}, true},
+		"only what is above it":                {[]any{of("us", "Update")}, []string{"spec", "subsets", "labels"}, false},
+		"a field beside it":                    {[]any{of("us", "Update")}, []string{"spec", "http"}, false},
+		"somebody else's":                      {[]any{of("kubectl", "Update")}, []string{"spec", "subsets"}, false},
+		"a write to the status":                {[]any{status}, []string{"spec", "subsets"}, false},
+		"a subresource of the wrong type":      {[]any{odd}, []string{"spec", "subsets"}, false},
+		"an operation that is none":            {[]any{of("us", "Delete"), of("us", "")}, []string{"spec", "subsets"}, false},
+		"no managed fields":                    {nil, []string{"spec"}, false},
+		"managed fields of the wrong type":     {"x", []string{"spec"}, false},
+		"entries that are none":                {[]any{nil, "x", int64(1), []any{}}, []string{"spec"}, false},
+		"fields that are text":                 {[]any{entry("us", "Update", "f:spec")}, []string{"spec"}, false},
+		"a field that is text":                 {[]any{entry("us", "Update", fields{"f:spec": "x"})}, []string{"spec"}, false},
+		"a field that is null":                 {[]any{entry("us", "Update", fields{"f:spec": nil})}, []string{"spec"}, false},
+		"no fields":                            {[]any{entry("us", "Update", nil)}, nil, false},
+		"a manager of the wrong type":          {[]any{entry(int64(1), "Update", fields{"f:spec": fields{}})}, []string{"spec"}, false},
+		"a name without the mark of a field":   {[]any{entry("us", "Update", fields{"spec": fields{}})}, []string{"spec"}, false},
+		"a bad entry does not hide a good one": {[]any{entry("us", "Update", "x"), of("us", "Update")}, []string{"spec", "subsets"}, true},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			if got := object.Owns(metadata(fields{"managedFields": tc.entries}), "us", tc.path...); got != tc.want {
+				t.Errorf("owns %v: %t, want %t", tc.path, got, tc.want)
+			}
+		})
+	}
+	nobody := metadata(fields{"managedFields": []any{of("", "Update")}})
+	if object.Owns(nobody, "", "spec") || object.Owns(nil, "us", "spec") {
+		t.Error("nobody owns a field, or a field of nothing is owned")
+	}
+}
+
 // FuzzRead reads anything in every way. Whatever is there, one of the readings
 // of a place that is not absent has to work, or all have to say what is found.
 func FuzzRead(f *testing.F) {
@@ -261,6 +312,7 @@ func FuzzRead(f *testing.F) {
 		u := &unstructured.Unstructured{Object: fields}
 		_, _ = object.IdentityOf(u)
 		_ = object.LastWrite(u, name)
+		_ = object.Owns(u, name, name)
 		readAll(t, object.Root(fields).Field(name))
 	})
 }

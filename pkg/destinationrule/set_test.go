@@ -15,7 +15,7 @@ func label(index int, hash string) jsonpatch.Op {
 	return jsonpatch.Op{Op: "add", Path: fmt.Sprintf("/spec/subsets/%d/labels/%s", index, hashKey), Value: hash}
 }
 
-func TestSetHashes(t *testing.T) {
+func TestSetMovesHashes(t *testing.T) {
 	unmarked := jsonpatch.Op{Op: "remove", Path: "/metadata/annotations/argo-rollouts.argoproj.io~1managed-by-rollouts"}
 	created := func(index int, hash string) jsonpatch.Op {
 		return jsonpatch.Op{Op: "add", Path: fmt.Sprintf("/spec/subsets/%d/labels", index), Value: map[string]string{hashKey: hash}}
@@ -82,7 +82,7 @@ func TestSetHashes(t *testing.T) {
 	}
 }
 
-func TestSetHashesRefuses(t *testing.T) {
+func TestSetRefuses(t *testing.T) {
 	var many []any
 	for i := range 500 {
 		many = append(many, subset(fmt.Sprintf("s-%d", i)))
@@ -108,7 +108,7 @@ func TestSetHashesRefuses(t *testing.T) {
 			dr := destinationrule.Parse(tc.u, manager)
 			// An empty hash does not hide a wrong name.
 			for _, hash := range []string{"h", ""} {
-				patch, changes, err := dr.SetHashes(tc.canary, hash, tc.stable, hash)
+				patch, changes, err := dr.Set(destinationrule.Target{CanarySubset: tc.canary, CanaryHash: hash, StableSubset: tc.stable, StableHash: hash})
 				mention(t, err, append(tc.want, "DestinationRule shop/web: ")...)
 				if patch != nil || changes != nil {
 					t.Errorf("patch %v and changes %v beside the error", patch, changes)
@@ -148,6 +148,7 @@ func TestChangesAreWrittenForPeople(t *testing.T) {
 	for want, change := range map[string]destinationrule.Change{
 		"canary: c1 -> c2":      {Subset: "canary", From: "c1", To: "c2"},
 		"canary: no hash -> c2": {Subset: "canary", To: "c2"},
+		"probe: removed":        {Subset: "probe", From: "p1"},
 	} {
 		if got := change.String(); got != want {
 			t.Errorf("change = %q, want %q", got, want)

@@ -1,0 +1,112 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/destinationrule"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
+)
+
+// mesh is the cluster in which Istio's objects live, as one set of credentials
+// sees it: the clients and the two caches. With new credentials comes a new one.
+type mesh struct {
+	// content is what the credentials were read from; it is compared, never shown.
+	content string
+	// host is the API server for people, empty if it is the controller's own.
+	host string
+
+	log       hclog.Logger
+	namespace string
+	syncWait  time.Duration
+	discovery discovery.DiscoveryInterface
+	dynamic   dynamic.Interface
+	hooks     hooks
+
+	// life ends when other credentials have taken over.
+	life context.Context
+	end  context.CancelFunc
+	// used tells that this is the mesh of which callers are told.
+	used atomic.Bool
+
+	starting         *start
+	virtualServices  *kind[*virtualservice.VirtualService]
+	destinationRules *kind[*destinationrule.DestinationRule]
+}
+
+// newMesh makes the clients. It sends no request.
+func newMesh(config *rest.Config, options Options, hooks hooks, log hclog.Logger) (*mesh, error) {
+	asking := rest.CopyConfig(config)
+	asking.Timeout = discoveryTimeout
+	discovery, err := discovery.NewDiscoveryClientForConfig(asking)
+	if err != nil {
+		return nil, fmt.Errorf("making the discovery client: %w", err)
+	}
+	dyn, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the client for Istio's resources: %w", err)
+	}
+	m := &mesh{
+		log: log, namespace: options.Namespace, syncWait: options.SyncWait,
+		discovery: discovery, dynamic: dyn, hooks: hooks, starting: newStart(),
+	}
+	m.life, m.end = context.WithCancel(context.Background())
+	m.hooks.changed = func(kind, namespace, name string) {
+		if m.used.Load() {
+			hooks.changed(kind, namespace, name)
+		}
+	}
+	return m, nil
+}
+
+// ready starts the caches at the first call that reaches the API server and
+// returns nil once both are filled.
+func (m *mesh) ready(ctx context.Context) error {
+	if err := m.starting.try(ctx, m.start); err != nil {
+		return m.named(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.syncWait)
+	defer cancel()
+	for _, w := range []*watched{&m.virtualServices.watched, &m.destinationRules.watched} {
+		if err := w.wait(ctx); err != nil {
+			return m.named(err)
+		}
+	}
+	return nil
+}
+
+// start asks which versions of Istio's API are served before any watch begins.
+// A watch that cannot connect backs off for up to 30 s; asking first means that
+// the watches start the moment the API server is there.
+func (m *mesh) start(ctx context.Context) error {
+	versions, err := servedVersions(ctx, m.resourcesOf)
+	if err != nil {
+		return err
+	}
+	m.virtualServices = newKind(m.dynamic, versions.virtualServices, "VirtualService", m.namespace, virtualservice.Parse, m.hooks)
+	m.destinationRules = newKind(m.dynamic, versions.destinationRules, "DestinationRule", m.namespace, destinationrule.Parse, m.hooks)
+	if m.host != "" {
+		asked := "the mesh's cluster " + m.host
+		m.virtualServices.asked, m.destinationRules.asked = asked, asked
+	}
+	m.virtualServices.run(m.life, m.log)
+	m.destinationRules.run(m.life, m.log)
+	m.log.Info("watching Istio's resources", "virtualServices", versions.virtualServices.GroupVersion().String(),
+		"destinationRules", versions.destinationRules.GroupVersion().String(), "namespace", m.namespace, "cluster", m.host)
+	return nil
+}
+
+// named says in an error which of two clusters it is about.
+func (m *mesh) named(err error) error {
+	if m.host == "" {
+		return err
+	}
+	return fmt.Errorf("the mesh's cluster %s: %w", m.host, err)
+}

@@ -1,0 +1,173 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/jsonpatch"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
+)
+
+// target is what the routes are to look like with this canary weight, in parts of
+// max: everything else follows from the situation.
+func (r *Router) target(s *situation, canary int32) (virtualservice.Target, error) {
+	routed, err := s.routed()
+	if err != nil {
+		return virtualservice.Target{}, err
+	}
+	return virtualservice.Target{
+		Owner: s.owner(), Canary: canary,
+		Experiments: r.servable(s), Managed: s.wantedRoutes(routed), ManagedNames: s.managed,
+	}, nil
+}
+
+// writeRoutes brings every VirtualService to what it should look like with this
+// canary weight.
+func (r *Router) writeRoutes(ctx context.Context, s *situation, m *memory, canary int32) error {
+	target, err := r.target(s, canary)
+	if err != nil {
+		return err
+	}
+	return r.writeTarget(ctx, s, m, target)
+}
+
+// writeTarget computes all patches before the first is sent, so that an object
+// that does not fit leaves the others as they are. With one exception: a weight
+// that has to go down does not wait for a managed route that cannot be made. It is
+// written without them, and the error comes afterwards.
+func (r *Router) writeTarget(ctx context.Context, s *situation, m *memory, target virtualservice.Target) error {
+	err := s.check(target)
+	if err == nil {
+		return r.writeAll(ctx, s, m, target)
+	}
+	bare := *withoutManaged(&target)
+	if len(target.Managed) == 0 || target.Canary >= s.written || s.check(bare) != nil {
+		return err
+	}
+	return errorAfter(r.writeAll(ctx, s, m, bare), err)
+}
+
+func (r *Router) writeAll(ctx context.Context, s *situation, m *memory, target virtualservice.Target) error {
+	var written []string
+	for i := range s.config.VirtualServices {
+		name := fmt.Sprintf("VirtualService %s/%s", s.config.VirtualServices[i].Namespace, s.config.VirtualServices[i].Name)
+		changed, err := r.writeOne(ctx, s, i, target)
+		if err != nil {
+			// What was written counts, and so may what was not answered.
+			m.noteWrite(s, target, r.clock.Now())
+			return partly(err, written, s.config.VirtualServices[i+1:])
+		}
+		if changed {
+			written = append(written, name)
+		}
+	}
+	if len(written) > 0 {
+		m.noteWrite(s, target, r.clock.Now())
+	}
+	m.applied = &target
+	r.lookAfterSettle(s)
+	return nil
+}
+
+// check computes all patches and throws them away.
+func (s *situation) check(target virtualservice.Target) error {
+	var errs []error
+	for i, vs := range s.services {
+		_, _, err := s.patch(vs, i, target)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (s *situation) patch(vs *virtualservice.VirtualService, i int, target virtualservice.Target) (jsonpatch.Patch, []virtualservice.Change, error) {
+	routes, err := vs.Select(s.selection(i), s.split)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !anyHTTP(routes) {
+		target.Managed = nil // another of the VirtualServices has a place for them
+	}
+	return vs.Set(routes, s.split, target)
+}
+
+func anyHTTP(routes []virtualservice.Route) bool {
+	for _, route := range routes {
+		if route.Protocol == virtualservice.HTTP {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether every VirtualService is as the target wants it, to the
+// letter: the patch that would bring it there is empty.
+func (s *situation) holds(target virtualservice.Target) bool {
+	for i, vs := range s.services {
+		patch, _, err := s.patch(vs, i, target)
+		if err != nil || len(patch) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// writeOne writes one VirtualService and tells of it.
+func (r *Router) writeOne(ctx context.Context, s *situation, i int, target virtualservice.Target) (bool, error) {
+	var changes []virtualservice.Change
+	want := s.config.VirtualServices[i]
+	changed, err := r.update(ctx, want.Namespace, want.Name,
+		func(vs *virtualservice.VirtualService) (patch jsonpatch.Patch, err error) {
+			patch, changes, err = s.patch(vs, i, target)
+			return patch, err
+		})
+	if changed {
+		r.reportRoutes(s.subject, want.Namespace, want.Name, changes)
+	}
+	return changed, err
+}
+
+// update is the one way in which the router writes a VirtualService: it keeps the
+// version that this process wrote last, by which another process is recognised.
+func (r *Router) update(ctx context.Context, namespace, name string, edit cluster.Edit[*virtualservice.VirtualService]) (bool, error) {
+	vs, changed, err := r.cluster.UpdateVirtualService(ctx, namespace, name, edit)
+	if changed {
+		r.own.note("VirtualService", namespace, name, vs.ResourceVersion)
+	}
+	return changed, err
+}
+
+// partly says what a failed write leaves behind.
+func partly(err error, written []string, rest []config.VirtualService) error {
+	if len(written) == 0 && len(rest) == 0 {
+		return err
+	}
+	var notTried []string
+	for _, vs := range rest {
+		notTried = append(notTried, fmt.Sprintf("VirtualService %s/%s", vs.Namespace, vs.Name))
+	}
+	return fmt.Errorf("%w (already written: %s; not tried: %s; the next call writes what is missing)",
+		err, orNone(written), orNone(notTried))
+}
+
+// keptIn is the target as far as it still makes sense in this situation: a
+// template whose experiment has ended is no part of it any more.
+func keptIn(s *situation, applied virtualservice.Target) virtualservice.Target {
+	applied.Experiments = slices.DeleteFunc(slices.Clone(applied.Experiments), func(e virtualservice.Experiment) bool {
+		return !slices.ContainsFunc(s.templates, func(t template) bool { return t.service == e.Service })
+	})
+	return applied
+}
+
+// withoutManaged is the target after its managed routes were taken away; nil stays nil.
+func withoutManaged(applied *virtualservice.Target) *virtualservice.Target {
+	if applied == nil {
+		return nil
+	}
+	out := *applied
+	out.Managed = nil
+	return &out
+}
