@@ -9,7 +9,7 @@ GORELEASER  := github.com/goreleaser/goreleaser/v2@v2.15.1
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-.PHONY: help build demo test check check-plugin check-lab test-unit test-lab bench fuzz lab release-snapshot clean
+.PHONY: help build demo test check check-plugin check-lab test-unit test-istio test-lab bench fuzz lab release-snapshot clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -23,7 +23,7 @@ demo: ## Play the incident with the native router and with the plugin, side by s
 test: ## Everything that CI checks: vet, unit tests with -race, fuzz seeds, the lab's scenarios.
 	@hack/test.sh
 
-check: check-plugin check-lab ## gofmt, go vet and staticcheck over both modules.
+check: check-plugin check-lab ## gofmt, go vet and staticcheck over all modules.
 
 check-plugin:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "run gofmt -w on: $$unformatted"; exit 1; }
@@ -32,15 +32,20 @@ check-plugin:
 
 check-lab:
 	cd e2e && go vet ./... && go run $(STATICCHECK) ./...
+	cd e2e/istio && go vet ./... && go run $(STATICCHECK) ./...
 
 test-unit: ## Unit tests and fuzz seeds, with the race detector.
 	go test -race ./...
 
+test-istio: ## Patches held against Istio's own validation.
+	cd e2e/istio && go test ./...
+
 test-lab: ## The scenarios on a real control plane; builds it if need be.
 	cd e2e && go run ./cmd/lab build && go test -race -p 1 -parallel 4 -timeout 40m ./...
 
-bench: ## Benchmarks.
+bench: ## Benchmarks; the last ones with the plugin as a process and a real API server.
 	go test -run '^$$' -bench . -benchmem ./...
+	cd e2e && go test -run '^$$' -bench . -benchmem -benchtime 1000x ./bench
 
 FUZZTIME ?= 1m
 fuzz: ## Run every fuzz target for FUZZTIME.

@@ -19,13 +19,27 @@ check() {
   "$@" || { failed+=("$name"); say "FAILED: $name"; }
 }
 
+# accepted FOLDER: asks Istio about every object that tests wrote down in FOLDER.
+# A folder without any fails: the tests that write have to be asked, too.
+accepted() {
+  wait "$oracle" || { cat "$work/oracle.log"; return 1; }
+  "$work/validate" "$1"
+}
+
+# Tests add what they write to a file of their own in the folder WRITTEN_OBJECTS.
+mkdir -p "$work/written/unit" "$work/written/lab"
+
+(cd e2e/istio && go build -o "$work/validate" ./cmd/validate) >"$work/oracle.log" 2>&1 &
+oracle=$!
 say "building the lab's components in the background (from nothing: about 40 minutes; log below if it fails)"
 (cd e2e && go run ./cmd/lab build) >"$work/build.log" 2>&1 &
 build=$!
 
 check "gofmt, go vet, staticcheck: plugin" make --no-print-directory check-plugin
-check "unit tests and fuzz seeds, -race" go test -race ./...
-check "the lab's own module: vet, staticcheck" make --no-print-directory check-lab
+check "unit tests and fuzz seeds, -race" env WRITTEN_OBJECTS="$work/written/unit" go test -race ./...
+check "patches held against Istio's validation" make --no-print-directory test-istio
+check "Istio accepts what the unit tests wrote" accepted "$work/written/unit"
+check "the lab's own modules: vet, staticcheck" make --no-print-directory check-lab
 
 say "waiting for the lab's components"
 while kill -0 "$build" 2>/dev/null; do
@@ -35,7 +49,8 @@ done
 if wait "$build"; then
   # One package after the other: two labs at once would slow each other down,
   # and within a package the scenarios run side by side.
-  check "scenarios on a real control plane, -race" bash -c 'cd e2e && go test -race -p 1 -parallel 4 -timeout 40m ./...'
+  check "scenarios on a real control plane, -race" env WRITTEN_OBJECTS="$work/written/lab" bash -c 'cd e2e && go test -race -p 1 -parallel 4 -timeout 40m ./...'
+  check "Istio accepts what the scenarios wrote" accepted "$work/written/lab"
 else
   cat "$work/build.log"
   failed+=("building the lab's components")

@@ -1,0 +1,3 @@
+// Command validate says which of the VirtualServices and DestinationRules that
+// tests wrote Istio refuses. With --help it says how it is used.
+package main
