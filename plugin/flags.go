@@ -12,6 +12,7 @@ import (
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/metrics"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/router"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/rpcedge"
 )
@@ -26,6 +27,8 @@ type options struct {
 	rpcTimeout    time.Duration
 	level         hclog.Level
 	router        router.Options
+	// metricsAddress is where metrics are served; empty: nowhere.
+	metricsAddress string
 }
 
 // newFlags returns the flags and the options that parsing fills.
@@ -46,6 +49,7 @@ func newFlags() (*pflag.FlagSet, *options) {
 	f.Float32Var(&o.qps, "kube-qps", 50, "requests per second to the API server")
 	f.IntVar(&o.burst, "kube-burst", 100, "requests to the API server that may come at once")
 	f.DurationVar(&o.rpcTimeout, "rpc-timeout", rpcedge.DefaultTimeout, "how long one call of the controller may take")
+	f.StringVar(&o.metricsAddress, "metrics-address", "", "where to serve Prometheus metrics at /metrics, as in :8082; empty: nowhere")
 	f.StringVar(&o.router.Config.PluginName, "plugin-name", "", "the name under which the plugin is registered; empty: from the path of the binary")
 	f.StringVar(&o.router.ClusterDomain, "cluster-domain", "cluster.local", "the cluster's DNS domain, to recognise full host names")
 	f.Var(namespacesValue{&o.router.Config.CrossNamespace}, "allow-cross-namespace", "namespaces whose VirtualServices and DestinationRules a Rollout of another namespace may name: a list (a,b) or *")
@@ -66,6 +70,11 @@ func (o *options) check() error {
 	}
 	if namespace := o.cluster.MeshSecretNamespace; namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
 		errs = append(errs, fmt.Errorf("--mesh-secret-namespace %q: this is no name of a namespace", namespace))
+	}
+	if o.metricsAddress != "" {
+		if err := metrics.CheckAddress(o.metricsAddress); err != nil {
+			errs = append(errs, fmt.Errorf("--metrics-address: %w", err))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/argoproj/argo-rollouts/rollout/trafficrouting/plugin/rpc"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/metrics"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/router"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/rpcedge"
 )
@@ -74,15 +75,20 @@ func serve(o *options, log hclog.Logger) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	m := serveMetrics(ctx, o.metricsAddress, log)
+	o.cluster.Written, o.cluster.Conflict, o.cluster.Heard = m.Written, m.Conflict, m.Heard
 	c, err := cluster.New(config, o.cluster, log)
 	if err != nil {
 		return err
 	}
+	o.router.Recorder = m
 	r := router.New(c, o.router, log)
 	c.OnPodsChanged(r.PodsChanged)
 	c.OnExperimentPodsChanged(r.ExperimentPodsChanged)
 	c.OnRoutingChanged(r.RoutingChanged)
-	go r.Watch(context.Background())
+	go r.Watch(ctx)
 	log.Info("started", "version", versionLine())
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig: handshake,
@@ -92,11 +98,27 @@ func serve(o *options, log hclog.Logger) error {
 			Ready:   c.Ready,
 			Router:  r,
 			Called:  r.Called,
+			Observe: m.RPC,
 			Timeout: o.rpcTimeout,
 			Log:     log,
 		}}},
 	})
 	return nil
+}
+
+// serveMetrics returns nil, which records nothing, unless somebody wants metrics.
+func serveMetrics(ctx context.Context, address string, log hclog.Logger) *metrics.Metrics {
+	if address == "" {
+		return nil
+	}
+	m := metrics.New()
+	m.Busy = func(err error) { log.Warn("metrics wait", "error", err) }
+	go func() {
+		if err := m.Serve(ctx, address); err != nil {
+			log.Error("no metrics are served, all else goes on", "error", err)
+		}
+	}()
+	return m
 }
 
 // restConfig finds the API server as kubectl does; in a Pod without a

@@ -4,11 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	goplugin "github.com/hashicorp/go-plugin"
@@ -49,7 +53,7 @@ func TestStartedByHandItSaysWhatItIsAndHowToRegisterIt(t *testing.T) {
 
 func TestHelpAndVersionAnswerOnStdout(t *testing.T) {
 	for flag, parts := range map[string][]string{
-		"--help":    {"--kube-qps", "--kube-burst", "--log-level", "--rpc-timeout", "--allow-cross-namespace", "--mesh-kubeconfig", "--mesh-secret-namespace", "--version"},
+		"--help":    {"--kube-qps", "--kube-burst", "--log-level", "--rpc-timeout", "--allow-cross-namespace", "--mesh-kubeconfig", "--mesh-secret-namespace", "--metrics-address", "--version"},
 		"--version": {name, "go1."},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -75,6 +79,7 @@ func TestWrongFlagsAreRefusedBeforeTheHandshake(t *testing.T) {
 		"--rpc-timeout 1ms: must be at least 1s":          {"--rpc-timeout=1ms"},
 		"allow-cross-namespace":                           {"--allow-cross-namespace=Not_A_Namespace"},
 		"/a and --mesh-secret-namespace b: the cluster":   {"--mesh-kubeconfig=/a", "--mesh-secret-namespace=b"},
+		`--metrics-address: metrics address "8080"`:       {"--metrics-address=8080"},
 		`--mesh-secret-namespace "a/b": this is no name`:  {"--mesh-secret-namespace=a/b"},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -156,6 +161,29 @@ func TestWithTheAPIServerAwayEveryCallAnswersAndTheProcessLives(t *testing.T) {
 	}
 	client.Kill()
 	assertLog(t, stderr)
+}
+
+func TestMetricsAreServedWhereTheFlagSays(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close() // free again, for the plugin
+	p, _, _ := child(t, nowhere(t), "--metrics-address="+address)
+	p.SetWeight(&v1alpha1.Rollout{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}}, 10, nil)
+	var body []byte
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline) && len(body) == 0; time.Sleep(20 * time.Millisecond) {
+		if answer, err := http.Get("http://" + address + "/metrics"); err == nil {
+			body, _ = io.ReadAll(answer.Body)
+			answer.Body.Close()
+		}
+	}
+	for _, want := range []string{`rollouts_istio_rpc_duration_seconds_count{result="error",rpc="SetWeight"} 1`, "process_resident_memory_bytes"} {
+		if !strings.Contains(string(body), want) {
+			t.Errorf("%s is not in:\n%s", want, body)
+		}
+	}
 }
 
 // assertLog checks that the controller can keep the level of each line, and that

@@ -150,7 +150,7 @@ func (f found) config(like *rest.Config) (*rest.Config, error) {
 // resolve takes relative paths as kubectl does: from the folder of the file.
 func (f found) resolve(kubeconfig *clientcmdapi.Config) error {
 	if f.path == "" {
-		return nil
+		return selfContained(kubeconfig)
 	}
 	for _, cluster := range kubeconfig.Clusters {
 		cluster.LocationOfOrigin = f.path
@@ -159,6 +159,26 @@ func (f found) resolve(kubeconfig *clientcmdapi.Config) error {
 		user.LocationOfOrigin = f.path
 	}
 	return clientcmd.ResolveLocalPaths(kubeconfig)
+}
+
+// selfContained refuses a kubeconfig from a Secret that names programs or files:
+// whoever may write the Secret could run the one and read the other in the
+// controller's Pod.
+func selfContained(kubeconfig *clientcmdapi.Config) error {
+	for name, user := range kubeconfig.AuthInfos {
+		if user.Exec != nil || user.AuthProvider != nil {
+			return fmt.Errorf("user %q runs a program (exec or auth-provider), which a kubeconfig from a Secret must not: give a token or a certificate, or use --mesh-kubeconfig", name)
+		}
+		if user.TokenFile+user.ClientCertificate+user.ClientKey != "" {
+			return fmt.Errorf("user %q names files (tokenFile, client-certificate, client-key), which a kubeconfig from a Secret must not: give token, client-certificate-data and client-key-data, or use --mesh-kubeconfig", name)
+		}
+	}
+	for name, cluster := range kubeconfig.Clusters {
+		if cluster.CertificateAuthority != "" {
+			return fmt.Errorf("cluster %q names a file (certificate-authority), which a kubeconfig from a Secret must not: give certificate-authority-data, or use --mesh-kubeconfig", name)
+		}
+	}
+	return nil
 }
 
 // shown is the address of an API server without what may be secret in it.

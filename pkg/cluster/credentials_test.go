@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -129,5 +130,31 @@ func TestTheMeshHasOneSourceOfCredentials(t *testing.T) {
 	_, err := New(&rest.Config{Host: "https://west"}, Options{MeshKubeconfig: "/tmp/x", MeshSecretNamespace: "istio-system"}, hclog.NewNullLogger())
 	if err == nil || !strings.Contains(err.Error(), "choose one") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestAKubeconfigFromASecretNamesNoProgramsAndNoFiles(t *testing.T) {
+	for sentence, tc := range map[string]struct{ user, cluster, refused string }{
+		"a token":            {user: `token: abc`},
+		"a program":          {user: `exec: {apiVersion: client.authentication.k8s.io/v1, command: sh, interactiveMode: Never}`, refused: `user "u" runs a program`},
+		"a provider":         {user: `auth-provider: {name: gcp}`, refused: `user "u" runs a program`},
+		"a file with token":  {user: `tokenFile: /etc/passwd`, refused: `user "u" names files`},
+		"a file with a key":  {user: `client-key: /etc/key`, refused: `user "u" names files`},
+		"a file with a root": {user: `token: abc`, cluster: `, certificate-authority: /etc/ca`, refused: `cluster "c" names a file`},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: x, clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"%s}}],
+users: [{name: u, user: {%s}}], contexts: [{name: x, context: {cluster: c, user: u}}]}`, tc.cluster, tc.user)
+			_, err := found{content: text, origin: "Secret istio/mesh"}.config(&rest.Config{})
+			if tc.refused == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.refused) || !strings.Contains(err.Error(), "Secret istio/mesh") {
+				t.Errorf("error %v, want %q", err, tc.refused)
+			}
+		})
 	}
 }
