@@ -22,6 +22,7 @@ import (
 	yamlpkg "sigs.k8s.io/yaml"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/managedroute"
 )
 
 // virtualService and destinationRule are the fields that the examples use, and no others; that Istio's own schema takes
@@ -38,6 +39,7 @@ type virtualService struct {
 type httpRoute struct {
 	Name    string `json:"name"`
 	Timeout string `json:"timeout"`
+	Match   []any  `json:"match"`
 	Route   []struct {
 		Destination struct {
 			Host   string `json:"host"`
@@ -207,6 +209,28 @@ func TestSubsetLevelSetFitsTogether(t *testing.T) {
 	ro := only(t, s.rollouts)
 	checkSubsets(t, s, configured(t, ro), ro)
 	showsTheIncident(t, ro)
+}
+
+func TestHeaderRouteSetFitsTogether(t *testing.T) {
+	s := load(t, "header-route/rollout.yaml", "header-route/routing.yaml")
+	ro := only(t, s.rollouts)
+	checkSubsets(t, s, configured(t, ro), ro)
+	names := managedroute.Names(ro)
+	steps := ro.Spec.Strategy.Canary.Steps
+	ro.Status.StableRS, ro.Status.CurrentPodHash = "old", "new"
+	most := 0
+	for i := range steps {
+		index := int32(i)
+		ro.Status.CurrentStepIndex = &index
+		set, err := managedroute.FromRollout(ro)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, len(set.Routes()))
+	}
+	if len(names) != 2 || most != 2 {
+		t.Errorf("managed routes %v, %d of them at once; want both to be shown", names, most)
+	}
 }
 
 // The guard in the example claims to be the default, which is easily forgotten when a default changes.

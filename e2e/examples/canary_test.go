@@ -17,6 +17,7 @@ import (
 
 var (
 	rollouts         = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "rollouts"}
+	virtualServices  = schema.GroupVersionResource{Group: "networking.istio.io", Version: "v1", Resource: "virtualservices"}
 	destinationRules = schema.GroupVersionResource{Group: "networking.istio.io", Version: "v1", Resource: "destinationrules"}
 )
 
@@ -193,6 +194,44 @@ func TestSubsetLevel(t *testing.T) {
 		"subset-level/service.yaml", "subset-level/destination-rule.yaml", "subset-level/virtual-service.yaml", "subset-level/rollout.yaml")
 	e.healthy("")
 	e.canary(yellow)
+}
+
+func TestHeaderRoute(t *testing.T) {
+	t.Parallel()
+	e := open(t, subsetLevel("demo-header-route"), "header-route/routing.yaml", "header-route/rollout.yaml")
+	e.healthy("")
+	if diff := cmp.Diff([]string{"status", "primary"}, e.httpRoutes()); diff != "" {
+		t.Fatalf("routes at first (-want +got):\n%s", diff)
+	}
+	e.mark(yellow)
+	e.setImage(yellow)
+	e.await("the first pause", func(s timeline.State) bool { return s.Rollout.Phase == "Paused" && s.Rollout.StepIndex == 3 })
+	if diff := cmp.Diff([]string{"status", "testers", "shadow", "primary"}, e.httpRoutes()); diff != "" {
+		t.Errorf("routes at the pause (-want +got):\n%s", diff)
+	}
+	e.promote()
+	e.await("the second pause", func(s timeline.State) bool { return s.Rollout.Phase == "Paused" && s.CanaryWeight == 40 })
+	if diff := cmp.Diff([]string{"status", "testers", "primary"}, e.httpRoutes()); diff != "" {
+		t.Errorf("routes at 40 (-want +got):\n%s", diff)
+	}
+	e.promote()
+	e.healthy(yellow)
+	e.await("no managed route", func(timeline.State) bool { return cmp.Equal([]string{"status", "primary"}, e.httpRoutes()) })
+}
+
+// httpRoutes are the names of the VirtualService's http routes.
+func (e *example) httpRoutes() []string {
+	e.Helper()
+	vs, err := shared.Dynamic.Resource(virtualServices).Namespace(e.subject.Namespace).Get(e.ctx, e.subject.VirtualServices[0], metav1.GetOptions{})
+	if err != nil {
+		e.Fatal(err)
+	}
+	http, _, _ := unstructured.NestedSlice(vs.Object, "spec", "http")
+	var names []string
+	for _, route := range http {
+		names = append(names, fmt.Sprint(route.(map[string]any)["name"]))
+	}
+	return names
 }
 
 // managedByNative is what the native router writes on a DestinationRule.
