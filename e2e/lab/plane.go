@@ -124,7 +124,7 @@ func (l *Lab) apiAddress() string {
 func (l *Lab) startControllerManager(ctx context.Context) error {
 	proc, err := l.run(ControllerManager, nil,
 		"--kubeconfig="+l.AdminKubeconfig,
-		"--controllers=replicaset-controller,endpointslice-controller,garbage-collector-controller,namespace-controller",
+		"--controllers=deployment-controller,replicaset-controller,endpointslice-controller,garbage-collector-controller,namespace-controller",
 		"--leader-elect=false",
 		"--secure-port=0",
 		"--kube-api-qps=1000", "--kube-api-burst=1000",

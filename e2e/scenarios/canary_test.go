@@ -20,9 +20,11 @@ func canary(level Level, steps ...v1alpha1.CanaryStep) Workload {
 	return Workload{Level: level, Router: Plugin, Replicas: 10, Steps: steps}
 }
 
-// eachLevel runs a scenario at host and at subset level, side by side.
+// eachLevel runs a scenario at host and at subset level, side by side with each
+// other and with the other scenarios.
 func eachLevel(t *testing.T, scenario func(t *testing.T, level Level)) {
 	t.Helper()
+	t.Parallel()
 	for _, level := range []Level{Host, Subset} {
 		t.Run(string(level), func(t *testing.T) {
 			t.Parallel()

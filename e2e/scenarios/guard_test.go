@@ -38,11 +38,12 @@ func TestThePluginLowersTheWeightWhileTheControllerStandsStill(t *testing.T) {
 			_, err = s.Await(waiting, "weight 0 without the controller", func(st timeline.State) bool { return st.CanaryWeight == 0 })
 			return err
 		})
-		hold(t, recorded, limits("", "", 0))
+		hold(t, recorded, withFailures(limits("", "", 0)))
 	})
 }
 
 func TestASupersededCanaryNeverSendsTrafficToNobody(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{lab.DefaultVersion, "v1.8.5"} {
 		t.Run("controller "+version, func(t *testing.T) {
 			t.Parallel()
@@ -56,10 +57,7 @@ func TestASupersededCanaryNeverSendsTrafficToNobody(t *testing.T) {
 				}
 				return promoted(ctx, s, "superseded")
 			})
-			// No grace: no pod is lost here, so no side is ever without one.
-			l := limits("superseded", "Healthy", time.Minute)
-			l.Grace = time.Nanosecond
-			hold(t, recorded, l)
+			hold(t, recorded, limits("superseded", "Healthy", time.Minute))
 			endsPromoted(t, recorded)
 		})
 	}
@@ -87,7 +85,8 @@ func TestAHoldUnderDynamicStableScaleEndsAtTheDeadlineSoThatTheRolloutIsAborted(
 		_, err = s.Await(ctx, "the abort", func(st timeline.State) bool { return st.Rollout.Abort })
 		return err
 	})
-	hold(t, recorded, limits(Rollback, "", 0))
+	// After maxHold the controller scales the stable away; see the documentation.
+	hold(t, recorded, withFailures(limits(Rollback, "", 0)))
 	rollback, err := recorded.Since(Rollback)
 	if err != nil {
 		t.Fatal(err)
@@ -135,9 +134,7 @@ func TestARollbackToAReplicaSetThatIsStillThereGoesAtOnce(t *testing.T) {
 			}
 			return promoted(ctx, s, Rollback)
 		})
-		l := limits(Rollback, "Healthy", 20*time.Second)
-		l.Grace = time.Nanosecond
-		hold(t, recorded, l)
+		hold(t, recorded, limits(Rollback, "Healthy", 20*time.Second))
 		endsPromoted(t, recorded)
 	})
 }
@@ -183,8 +180,9 @@ func TestReplicasThatChangeInMidCanaryKeepTheGuardRight(t *testing.T) {
 
 func TestOnePodAndHalfOfTheTrafficIsWhatSomebodyAskedFor(t *testing.T) {
 	eachLevel(t, func(t *testing.T, level Level) {
-		one := int32(1)
+		one, thirty := int32(1), int32(30)
 		w := canary(level, v1alpha1.CanaryStep{SetCanaryScale: &v1alpha1.SetCanaryScale{Replicas: &one}}, SetWeight(50), Pause(1),
+			v1alpha1.CanaryStep{SetCanaryScale: &v1alpha1.SetCanaryScale{Weight: &thirty}}, SetWeight(70), Pause(1),
 			v1alpha1.CanaryStep{SetCanaryScale: &v1alpha1.SetCanaryScale{MatchTrafficWeight: true}}, Pause(1))
 		recorded := play(t, controller(t, lab.DefaultVersion), w, func(ctx context.Context, s *Scene) error {
 			if err := atWeight(ctx, s, 50); err != nil {
@@ -193,10 +191,20 @@ func TestOnePodAndHalfOfTheTrafficIsWhatSomebodyAskedFor(t *testing.T) {
 			return promoted(ctx, s, "upgrade")
 		})
 		hold(t, recorded, limits("upgrade", "Healthy", time.Minute))
+		pods := map[int32]int32{} // by weight, the fewest that had it
+		for _, s := range recorded.States() {
+			if n, seen := pods[s.CanaryWeight]; s.CanaryHash != s.StableHash && (!seen || s.Pods[s.CanaryHash].Available < n) {
+				pods[s.CanaryWeight] = s.Pods[s.CanaryHash].Available
+			}
+		}
+		if pods[50] != 1 || pods[70] != 3 {
+			t.Errorf("weight 50 was given to %d pods and 70 to %d, want 1 and 3", pods[50], pods[70])
+		}
 	})
 }
 
 func TestAReplicaProgressThresholdReleasesTheWeight(t *testing.T) {
+	t.Parallel()
 	for name, threshold := range map[string]*v1alpha1.ReplicaProgressThreshold{
 		"percent": {Type: v1alpha1.ProgressTypePercentage, Value: 90},
 		"pods":    {Type: v1alpha1.ProgressTypePods, Value: 9},
@@ -228,14 +236,15 @@ func TestAReplicaProgressThresholdReleasesTheWeight(t *testing.T) {
 }
 
 func TestMinPodsAboveReplicasAndASingleReplicaGoThrough(t *testing.T) {
-	for _, replicas := range []int32{1, 2} {
-		t.Run(fmt.Sprintf("%d replicas", replicas), func(t *testing.T) {
+	t.Parallel()
+	for name, replicas := range map[string]*int32{"replicas not set": nil, "1 replica": new(int32(1)), "2 replicas": new(int32(2))} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := canary(Subset, SetWeight(20), Pause(1), SetWeight(60), Pause(1))
-			w.Replicas = replicas
 			w.Edit = func(ro *v1alpha1.Rollout) {
 				minPods := int32(5)
 				ro.Spec.Strategy.Canary.MinPodsPerReplicaSet = &minPods
+				ro.Spec.Replicas = replicas
 			}
 			recorded := play(t, controller(t, lab.DefaultVersion), w, func(ctx context.Context, s *Scene) error {
 				if err := deployed(ctx, s); err != nil {
@@ -271,93 +280,15 @@ func TestARolloutScaledToNothingAndBackEndsWhereItShould(t *testing.T) {
 		return promoted(ctx, s, "upgrade")
 	})
 	l := limits("upgrade", "Healthy", time.Minute)
-	// On the way to nothing the rule has no pods to count.
+	// On the way to nothing the rule has no pods to count, and the last pod of one
+	// side goes before that of the other.
 	l.Rule = nil
-	hold(t, recorded, l)
+	hold(t, recorded, withFailures(l))
 	endsPromoted(t, recorded)
 }
 
-func TestAPinHoldsTheCanaryUntilItIsRemoved(t *testing.T) {
-	t.Parallel()
-	w := canary(Subset, SetWeight(10), Pause(1), SetWeight(50), Pause(1))
-	recorded := play(t, controller(t, lab.DefaultVersion), w, func(ctx context.Context, s *Scene) error {
-		if err := atWeight(ctx, s, 10); err != nil {
-			return err
-		}
-		if err := s.Annotate(ctx, "istio.argoproj-labs.io/pin-canary-weight", "20"); err != nil {
-			return err
-		}
-		if _, err := s.Await(ctx, "the pinned weight", func(st timeline.State) bool { return st.CanaryWeight == 20 }); err != nil {
-			return err
-		}
-		// Longer than all that is left of the steps.
-		if err := sleep(ctx, 12*time.Second); err != nil {
-			return err
-		}
-		s.Mark("unpinned")
-		if err := s.Annotate(ctx, "istio.argoproj-labs.io/pin-canary-weight", ""); err != nil {
-			return err
-		}
-		return promoted(ctx, s, "unpinned")
-	})
-	hold(t, recorded, limits("unpinned", "Healthy", time.Minute))
-	pinned := true
-	for _, s := range recorded.States() {
-		if s.Entry.Name == "unpinned" {
-			pinned = false
-		}
-		if pinned && s.CanaryWeight > 20 {
-			t.Errorf("at %s the pinned canary had weight %d", s.At, s.CanaryWeight)
-		}
-	}
-	for _, reason := range []string{"CanaryWeightPinned", "CanaryWeightUnpinned"} {
-		if n := told(recorded, reason); n != 1 {
-			t.Errorf("%d Events %s, want 1", n, reason)
-		}
-	}
-}
-
-func TestAFlappingPodCostsFewWrites(t *testing.T) {
-	t.Parallel()
-	w := canary(Host, SetWeight(50), Pause(600))
-	w.Replicas = 20
-	const flaps = 10
-	recorded := play(t, controller(t, lab.DefaultVersion), w, func(ctx context.Context, s *Scene) error {
-		if err := atWeight(ctx, s, 50); err != nil {
-			return err
-		}
-		hash, err := s.Hash(ctx)
-		if err != nil {
-			return err
-		}
-		s.Mark("flapping")
-		for range flaps {
-			for _, unready := range []bool{true, false} {
-				if err := s.FailOne(ctx, hash, unready); err != nil {
-					return err
-				}
-				if err := sleep(ctx, time.Second); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	hold(t, recorded, limits("flapping", "", 0))
-	flapping, err := recorded.Since("flapping")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Down with each loss, and up with each return, since the return reaches what
-	// was asked for: two writes a flap, and not one more.
-	writes := flapping.Measure().WritesOf(timeline.KindVirtualService)
-	t.Logf("%d VirtualService writes for %d flaps of one of 10 pods", writes, flaps)
-	if writes > 2*flaps {
-		t.Errorf("%d VirtualService writes for %d flaps", writes, flaps)
-	}
-}
-
 func TestDynamicStableScaleNeverLeavesAHeldCanaryWithoutItsStable(t *testing.T) {
+	t.Parallel()
 	for _, last := range []int32{100, 70} {
 		t.Run(fmt.Sprintf("last step %d", last), func(t *testing.T) {
 			t.Parallel()
@@ -367,7 +298,7 @@ func TestDynamicStableScaleNeverLeavesAHeldCanaryWithoutItsStable(t *testing.T) 
 				ro.Spec.Strategy.Canary.DynamicStableScale = true
 				ro.Spec.Strategy.Canary.ScaleDownDelaySeconds = nil
 			}
-			rollback := checkRollback(t, lab.DefaultVersion, i)
+			rollback := checkRollback(t, lab.DefaultVersion, i, rollbackLimits())
 			for _, s := range rollback.States() {
 				stable := s.Pods[s.StableHash]
 				if needed := s.StableWeight * s.Rollout.Replicas / s.Max; s.CanaryHash != s.StableHash && stable.Size < needed {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -101,7 +103,31 @@ func play(t *testing.T, c *lab.Controller, w Workload, script func(ctx context.C
 	if err != nil {
 		t.Error(err)
 	}
+	for _, line := range faults(t, c) {
+		t.Errorf("in the controller's log, which holds what the plugin says: %s", line)
+	}
 	return recorded
+}
+
+// faultTexts are what no log may have: the race detector's report, and a panic,
+// recovered or not.
+var faultTexts = []string{"DATA RACE", "recovered from a panic", "panic: "}
+
+// faults are the lines with such a text, of the whole log: the plugin is one
+// process for all scenes, and each of them may have brought it about.
+func faults(t *testing.T, c *lab.Controller) []string {
+	t.Helper()
+	content, err := os.ReadFile(c.Log())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for line := range strings.Lines(string(content)) {
+		if slices.ContainsFunc(faultTexts, func(text string) bool { return strings.Contains(line, text) }) {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return found
 }
 
 // explain prints, should the test fail, the timeline and what the controller
@@ -119,9 +145,18 @@ func explain(t *testing.T, c *lab.Controller, namespace string, recorded timelin
 	})
 }
 
-// limits are the invariants of every scenario under the plugin.
+// limits are the invariants of every scenario under the plugin. Where no pod is
+// lost there is no moment at which traffic goes to a side without pods while the
+// other has some: the order of the writes alone would be to blame.
 func limits(mark, phase string, deadline time.Duration) timeline.Limits {
-	return timeline.Limits{Rule: Allowed, Mark: mark, Phase: phase, Deadline: deadline}
+	return timeline.Limits{Rule: Allowed, Grace: time.Nanosecond, Mark: mark, Phase: phase, Deadline: deadline}
+}
+
+// withFailures is for scenarios in which the last pod of a side is lost: nobody
+// can write before that, so the invariant gets the time that a write takes.
+func withFailures(l timeline.Limits) timeline.Limits {
+	l.Grace = timeline.DefaultGrace
+	return l
 }
 
 // hold fails the test for every invariant that the timeline breaks.

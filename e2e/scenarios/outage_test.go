@@ -25,17 +25,24 @@ func ownController(t *testing.T, options lab.ControllerOptions) *lab.Controller 
 
 func TestAPluginKilledInMidCanaryIsBackAtTheNextReconcile(t *testing.T) {
 	eachLevel(t, func(t *testing.T, level Level) {
+		signal := syscall.SIGKILL
+		if level == Subset {
+			signal = syscall.SIGQUIT // at which the runtime writes what it knows
+		}
 		c := ownController(t, lab.ControllerOptions{InstanceID: "killed-" + string(level)})
 		w := canary(level, SetWeight(10), Pause(3), SetWeight(50), Pause(3), SetWeight(100))
 		recorded := play(t, c, w, func(ctx context.Context, s *Scene) error {
 			if err := atWeight(ctx, s, 10); err != nil {
 				return err
 			}
-			if _, err := c.KillPlugin(syscall.SIGKILL); err != nil {
+			if _, err := c.KillPlugin(signal); err != nil {
 				return err
 			}
 			return promoted(ctx, s, "upgrade")
 		})
+		if log := c.Tail(1, "SIGQUIT: quit"); signal == syscall.SIGQUIT && log == "" {
+			t.Error("what the plugin's runtime wrote is not in the controller's log: a data race would not be seen there either")
+		}
 		hold(t, recorded, limits("upgrade", "Healthy", time.Minute))
 		endsPromoted(t, recorded)
 	})

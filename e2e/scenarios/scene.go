@@ -29,6 +29,7 @@ type Scene struct {
 
 	lab      *lab.Lab
 	workload Workload
+	labels   map[string]string // for the controller to see the Rollout
 	rollouts dynamic.ResourceInterface
 	recorder *timeline.Recorder
 }
@@ -41,7 +42,7 @@ func Open(ctx context.Context, l *lab.Lab, c *lab.Controller, w Workload) (*Scen
 		return nil, err
 	}
 	s := &Scene{
-		Namespace: namespace, lab: l, workload: w,
+		Namespace: namespace, lab: l, workload: w, labels: c.Labels(),
 		rollouts: l.Dynamic.Resource(rolloutsResource).Namespace(namespace),
 		recorder: timeline.NewRecorder(l.Dynamic, w.subject(namespace)),
 	}
@@ -51,7 +52,7 @@ func Open(ctx context.Context, l *lab.Lab, c *lab.Controller, w Workload) (*Scen
 	if err := s.recorder.Start(ctx); err != nil {
 		return nil, err
 	}
-	manifests, err := w.manifests(c.Labels())
+	manifests, err := w.manifests(s.labels)
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +108,45 @@ func (s *Scene) AwaitPhase(ctx context.Context, mark, phase string) (time.Durati
 // once. A version that was there before is a rollback.
 func (s *Scene) Deploy(ctx context.Context, mark string, version int) error {
 	s.Mark(mark)
-	return s.patch(ctx, "", []map[string]any{
-		{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": image(version)},
+	ops := []map[string]any{{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": image(version)}}
+	if s.workload.From == "" {
+		return s.patch(ctx, "", ops)
+	}
+	// The template is the Deployment's.
+	body, err := json.Marshal(ops)
+	if err != nil {
+		return err
+	}
+	_, err = s.lab.Client.AppsV1().Deployments(s.Namespace).Patch(ctx, name, types.JSONPatchType, body, metav1.PatchOptions{})
+	return err
+}
+
+// Migrate waits until the Deployment has all of its pods and applies the Rollout
+// that takes it over.
+func (s *Scene) Migrate(ctx context.Context, mark string) error {
+	err := lab.Until(ctx, "the Deployment's pods", func(ctx context.Context) (bool, error) {
+		available, err := s.DeploymentPods(ctx)
+		return available == s.workload.Replicas, err
 	})
+	if err != nil {
+		return err
+	}
+	manifest, err := documents(s.workload.rollout(s.labels))
+	if err != nil {
+		return err
+	}
+	s.Mark(mark)
+	_, err = s.lab.Apply(ctx, s.Namespace, manifest)
+	return err
+}
+
+// DeploymentPods is how many pods of the Deployment are available.
+func (s *Scene) DeploymentPods(ctx context.Context) (int32, error) {
+	d, err := s.lab.Client.AppsV1().Deployments(s.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return 0, err
+	}
+	return d.Status.AvailableReplicas, nil
 }
 
 // Abort and PromoteFull do what the Rollouts CLI does.
@@ -122,6 +159,28 @@ func (s *Scene) Abort(ctx context.Context, mark string) error {
 func (s *Scene) PromoteFull(ctx context.Context, mark string) error {
 	s.Mark(mark)
 	return s.patch(ctx, "status", []map[string]any{{"op": "add", "path": "/status/promoteFull", "value": true}})
+}
+
+// Resume ends the present pause, as the Rollouts CLI does.
+func (s *Scene) Resume(ctx context.Context) error {
+	return s.patch(ctx, "status", []map[string]any{{"op": "remove", "path": "/status/pauseConditions"}})
+}
+
+// Retry begins an aborted canary anew, as the Rollouts CLI does.
+func (s *Scene) Retry(ctx context.Context, mark string) error {
+	s.Mark(mark)
+	return s.patch(ctx, "status", []map[string]any{{"op": "replace", "path": "/status/abort", "value": false}})
+}
+
+// Merge changes one of the objects around the Rollout, as a person with kubectl
+// does. The patch is a JSON merge patch.
+func (s *Scene) Merge(ctx context.Context, resource schema.GroupVersionResource, object, patch string) error {
+	_, err := s.lab.Dynamic.Resource(resource).Namespace(s.Namespace).
+		Patch(ctx, object, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"})
+	if err != nil {
+		return fmt.Errorf("patch %s %s/%s: %w", resource.Resource, s.Namespace, object, err)
+	}
+	return nil
 }
 
 // Scale sets spec.replicas, as an autoscaler does.
@@ -194,6 +253,23 @@ func (s *Scene) Annotate(ctx context.Context, key, value string) error {
 	}
 	if _, err = s.rollouts.Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
 		return fmt.Errorf("annotate Rollout %s/%s: %w", s.Namespace, name, err)
+	}
+	return nil
+}
+
+// LabelPods sets a label of a revision's pods. One that their ReplicaSet selects
+// by would only make it bring new ones.
+func (s *Scene) LabelPods(ctx context.Context, hash, key, value string) error {
+	pods := s.lab.Client.CoreV1().Pods(s.Namespace)
+	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: HashSelector(hash)})
+	if err != nil {
+		return err
+	}
+	body := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value)
+	for _, pod := range list.Items {
+		if _, err := pods.Patch(ctx, pod.Name, types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+			return fmt.Errorf("label Pod %s/%s: %w", s.Namespace, pod.Name, err)
+		}
 	}
 	return nil
 }

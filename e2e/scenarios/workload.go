@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -47,6 +48,10 @@ type Workload struct {
 	Steps []v1alpha1.CanaryStep
 	// Guard is the plugin's guard block; nil leaves it out.
 	Guard map[string]any
+	// From is set when the Rollout takes a Deployment over: it is the scaleDown of
+	// its workloadRef. Open then applies the Deployment, and [Scene.Migrate] the
+	// Rollout.
+	From string
 	// Edit changes the Rollout before it is applied; nil leaves it as it is.
 	Edit func(*v1alpha1.Rollout)
 }
@@ -64,12 +69,21 @@ func Pause(seconds int) v1alpha1.CanaryStep {
 
 // manifests are the objects as YAML, for the controller with those labels.
 func (w Workload) manifests(controller map[string]string) ([]byte, error) {
-	objects := []any{w.rollout(controller), w.virtualService()}
+	first := any(w.rollout(controller))
+	if w.From != "" {
+		first = w.deployment()
+	}
+	objects := []any{first, w.virtualService()}
 	if w.Level == Subset {
 		objects = append(objects, w.destinationRule(), service(name))
 	} else {
 		objects = append(objects, service(name), service(name+"-stable"), service(name+"-canary"))
 	}
+	return documents(objects...)
+}
+
+// documents joins objects into one YAML text.
+func documents(objects ...any) ([]byte, error) {
 	var out bytes.Buffer
 	for _, object := range objects {
 		text, err := yaml.Marshal(object)
@@ -83,22 +97,22 @@ func (w Workload) manifests(controller map[string]string) ([]byte, error) {
 
 func (w Workload) rollout(controller map[string]string) *v1alpha1.Rollout {
 	replicas, revisions := w.Replicas, int32(3)
-	labels := map[string]string{"app": name}
 	ro := &v1alpha1.Rollout{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "argoproj.io/v1alpha1", Kind: "Rollout"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: controller},
 		Spec: v1alpha1.RolloutSpec{
 			Replicas:       &replicas,
-			Selector:       &metav1.LabelSelector{MatchLabels: labels},
 			RollbackWindow: &v1alpha1.RollbackWindowSpec{Revisions: revisions},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{lab.Gated: "true"}},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: name, Image: image(1)}}},
-			},
-			Strategy: v1alpha1.RolloutStrategy{Canary: &v1alpha1.CanaryStrategy{Steps: w.Steps}},
+			Strategy:       v1alpha1.RolloutStrategy{Canary: &v1alpha1.CanaryStrategy{Steps: w.Steps}},
 		},
 	}
-	lab.OnNode(&ro.Spec.Template)
+	if w.From != "" {
+		ro.Spec.WorkloadRef = &v1alpha1.ObjectRef{APIVersion: "apps/v1", Kind: "Deployment", Name: name, ScaleDown: w.From}
+		// With these two neither field is marshalled: both are the Deployment's.
+		ro.Spec.TemplateResolvedFromRef, ro.Spec.SelectorResolvedFromRef = true, true
+	} else {
+		ro.Spec.Selector, ro.Spec.Template = selector(), podTemplate()
+	}
 	canary := ro.Spec.Strategy.Canary
 	canary.TrafficRouting = w.routing()
 	if w.Level == Host {
@@ -108,6 +122,30 @@ func (w Workload) rollout(controller map[string]string) *v1alpha1.Rollout {
 		w.Edit(ro)
 	}
 	return ro
+}
+
+// selector is that of all pods of the workload, whoever owns them.
+func selector() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
+}
+
+func podTemplate() corev1.PodTemplateSpec {
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: selector().MatchLabels, Annotations: map[string]string{lab.Gated: "true"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: name, Image: image(1)}}},
+	}
+	lab.OnNode(&template)
+	return template
+}
+
+// deployment is what serves before a Rollout takes it over.
+func (w Workload) deployment() *appsv1.Deployment {
+	replicas := w.Replicas
+	return &appsv1.Deployment{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector(), Template: podTemplate()},
+	}
 }
 
 // image is that of a version of the workload; another image is another revision.

@@ -22,6 +22,9 @@
 //	tl := rec.Stop()
 //	bad := timeline.Violations(tl, timeline.Limits{Rule: rule, Mark: "rollback", Deadline: time.Minute})
 //
+// With the environment variable [WrittenObjects] the versions of Istio's objects
+// are also kept in files, for other checks.
+//
 // The package never writes to the cluster, starts nothing in it, and knows no
 // rule of the guard: the rule to hold a run against is handed in as a function.
 // It sees API objects, not proxies: what the mesh did with a weight, and when,

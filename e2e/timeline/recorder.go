@@ -210,9 +210,21 @@ func (r *Recorder) Stop() Timeline {
 	}
 	cancel()
 	r.watchers.Wait()
+	return r.end()
+}
+
+// end stops the clock. What was written is kept once, however often Stop is
+// called; a folder that cannot be written is a gap, so that no one believes the
+// check of those objects to be whole.
+func (r *Recorder) end() Timeline {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.length = orDefault(r.length, r.elapsed())
+	if r.length == 0 {
+		r.length = r.elapsed()
+		if err := keepWritten(r.timeline()); err != nil {
+			r.gap("what was written could not be kept: %v", err)
+		}
+	}
 	return r.timeline()
 }
 

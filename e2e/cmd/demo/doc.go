@@ -1,7 +1,7 @@
 // Command demo shows what this project is for, on a real control plane: a
 // rollback that sends all traffic to 2 of 20 pods under the native Istio router,
-// and what the pods can take under the plugin; and how long a plain canary takes
-// under each.
+// and what the pods can take under the plugin; how long a plain canary takes under
+// each; and what a flapping pod costs under each.
 //
 // Both routers are played at the same time, in one lab, under one controller,
 // and begin each story at the same moment. A machine that is busy with something

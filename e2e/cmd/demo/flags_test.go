@@ -15,7 +15,7 @@ import (
 )
 
 func TestWithoutFlagsTheReportedIncidentIsPlayed(t *testing.T) {
-	want := options{level: scenarios.Subset, replicas: 20, ready: 2, wait: 5 * time.Second}
+	want := options{level: scenarios.Subset, replicas: 20, ready: 2, wait: 5 * time.Second, flaps: 15}
 	got, _, err := parse(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -26,11 +26,11 @@ func TestWithoutFlagsTheReportedIncidentIsPlayed(t *testing.T) {
 }
 
 func TestFaultsInTheFlagsAreReportedTogether(t *testing.T) {
-	_, _, err := parse([]string{"--level=mesh", "--replicas=0", "--ready=-1", "--wait=-1s", "now"})
+	_, _, err := parse([]string{"--level=mesh", "--replicas=0", "--ready=-1", "--wait=-1s", "--flaps=0", "now"})
 	if err == nil {
-		t.Fatal("five faults were accepted")
+		t.Fatal("six faults were accepted")
 	}
-	for _, flag := range []string{"--level", "--replicas", "--ready", "--wait", `"now"`} {
+	for _, flag := range []string{"--level", "--replicas", "--ready", "--wait", "--flaps", `"now"`} {
 		if !strings.Contains(err.Error(), flag) {
 			t.Errorf("%s is not named in: %v", flag, err)
 		}
@@ -72,7 +72,7 @@ func TestHelpNamesEveryFlagAndStartsNothing(t *testing.T) {
 	if err := run(context.Background(), []string{"--help"}, &out); err != nil {
 		t.Fatal(err)
 	}
-	for _, flag := range []string{"--level", "--replicas", "--ready", "--wait", "--svg", "--keep", "--help"} {
+	for _, flag := range []string{"--level", "--replicas", "--ready", "--wait", "--flaps", "--svg", "--keep", "--help"} {
 		if !strings.Contains(out.String(), flag) {
 			t.Errorf("%s is missing in\n%s", flag, &out)
 		}

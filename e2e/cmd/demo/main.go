@@ -73,7 +73,7 @@ func inLab(ctx context.Context, o options, out io.Writer, play func(stage) error
 	return play(stage{lab: l, controller: c, out: out})
 }
 
-// show plays both parts and reports each as soon as it is over.
+// show plays all parts and reports each as soon as it is over.
 func show(ctx context.Context, s stage, o options, picture string) error {
 	fmt.Fprint(s.out, incidentIntro(o))
 	rollback, err := s.incident(ctx, o)
@@ -93,7 +93,16 @@ func show(ctx context.Context, s stage, o options, picture string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(s.out, canaryVerdict(canary.measure()))
+	if _, err := io.WriteString(s.out, canaryVerdict(canary.measure())); err != nil {
+		return err
+	}
+
+	fmt.Fprint(s.out, flappingIntro(o))
+	flapping, err := s.flapping(ctx, o)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(s.out, flappingVerdict(flapping.measure()))
 	return err
 }
 

@@ -73,6 +73,15 @@ func (s stage) canary(ctx context.Context, o options) (pair, error) {
 	})
 }
 
+// flapping plays the pod that comes and goes; the timelines begin with its first
+// failure.
+func (s stage) flapping(ctx context.Context, o options) (pair, error) {
+	m := newMeeting()
+	story := o.flapping()
+	story.Before = m.arrive
+	return s.both(ctx, story.Lasts(), scenarios.Flaps, story.Workload, story.Play)
+}
+
 func canarySteps() []v1alpha1.CanaryStep {
 	return []v1alpha1.CanaryStep{
 		scenarios.SetWeight(10), scenarios.Pause(1), scenarios.SetWeight(50), scenarios.Pause(1), scenarios.SetWeight(100),

@@ -39,6 +39,15 @@ PART 2: A PLAIN CANARY
 `, o.replicas)
 }
 
+func flappingIntro(o options) string {
+	return fmt.Sprintf(`
+PART 3: A FLAPPING POD
+A canary of %d replicas rests at 50 %%. One of its pods fails its readiness probe for a second and passes it for a second,
+%d times. Again both at the same time.
+
+`, o.replicas, o.flaps)
+}
+
 func sides(l scenarios.Level) string {
 	if l == scenarios.Host {
 		return "Services"
@@ -73,6 +82,28 @@ func incidentVerdict(m measures) string {
 		fmt.Fprintf(&b, "  The plugin let the weight follow the pods; %s\n", compared(m))
 	}
 	return b.String()
+}
+
+// flappingVerdict sets what the traffic gained beside what it cost: each write of
+// a VirtualService is a push to every proxy in its scope.
+func flappingVerdict(m measures) string {
+	var b strings.Builder
+	b.WriteString("\nIN SHORT\n")
+	for _, r := range []struct {
+		name string
+		timeline.Measures
+	}{{"native router", m.native}, {"this plugin", m.plugin}} {
+		fmt.Fprintf(&b, "  %-14s %s; %s; %s\n", r.name, writes(r.Measures), overload(r.Measures), missing(r.Measures))
+	}
+	return b.String()
+}
+
+func writes(m timeline.Measures) string {
+	n := m.WritesOf(timeline.KindVirtualService)
+	if n == 1 {
+		return "1 write of the VirtualService"
+	}
+	return fmt.Sprintf("%d writes of the VirtualService", n)
 }
 
 func overload(m timeline.Measures) string {

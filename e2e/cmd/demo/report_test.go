@@ -67,6 +67,21 @@ func TestTheReportOfTheCanary(t *testing.T) {
 	golden(t, "canary.txt", canaryIntro(o)+canaryVerdict(pair{nativeStory(), pluginStory(10)}.measure()))
 }
 
+func TestTheReportOfTheFlappingPod(t *testing.T) {
+	o := defaults(t)
+	golden(t, "flapping.txt", flappingIntro(o)+flappingVerdict(pair{nativeFlaps(), pluginFlaps()}.measure()))
+}
+
+func TestWritesAreCountedInWords(t *testing.T) {
+	one := newTape().at(1).weight(10).timeline(2).Measure()
+	if got := writes(one); got != "1 write of the VirtualService" {
+		t.Errorf("one write is told as %q", got)
+	}
+	if got := writes(newTape().timeline(2).Measure()); got != "0 writes of the VirtualService" {
+		t.Errorf("no write is told as %q", got)
+	}
+}
+
 func TestTheIntroductionSaysAtWhichLevelTheTrafficIsSplit(t *testing.T) {
 	o := defaults(t)
 	for level, want := range map[scenarios.Level]string{

@@ -90,3 +90,31 @@ func pluginStory(end float64) timeline.Timeline {
 func endless() timeline.Timeline {
 	return newTape().at(0.5).phase("Progressing").timeline(9)
 }
+
+// halfway rests at half of the traffic with half of the pods.
+func halfway() *tape {
+	t := newTape()
+	t.found = true
+	t.weight(50).pods(canaryHash, 10)
+	t.found = false
+	return t
+}
+
+// nativeFlaps leaves the weight as it is, pod or no pod.
+func nativeFlaps() timeline.Timeline {
+	t := halfway()
+	for second := 0.0; second < 4; second += 2 {
+		t.at(second).pods(canaryHash, 9).at(second+1).pods(canaryHash, 10)
+	}
+	return t.timeline(4)
+}
+
+// pluginFlaps lets the weight follow the pod within 20 ms.
+func pluginFlaps() timeline.Timeline {
+	t := halfway()
+	for second := 0.0; second < 4; second += 2 {
+		t.at(second).pods(canaryHash, 9).at(second + 0.02).weight(45)
+		t.at(second+1).pods(canaryHash, 10).at(second + 1.02).weight(50)
+	}
+	return t.timeline(4)
+}
