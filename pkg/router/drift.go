@@ -54,7 +54,8 @@ func (d *drift) note(now time.Time) (quarrel bool) {
 }
 
 // heal is one look of the watch at one Rollout. It lowers a weight that the
-// canary's pods cannot take any more, takes managed routes and shares of an
+// canary's pods cannot take any more, raises one only where the stable has no pod
+// left, takes managed routes and shares of an
 // experiment away with the last pod, and puts back what others changed in the
 // routes, labels and subsets that are ours. It never goes beyond what the last
 // call of the controller brought about. again is when to look anew, 0 for not
@@ -154,8 +155,7 @@ func (r *Router) relabel(ctx context.Context, s *situation, m *memory) (moved bo
 	if m.drift.wait(r.clock.Now()) > 0 {
 		return false, nil
 	}
-	another := s.rule.Ours && !r.own.wrote("DestinationRule", s.rule.Namespace, s.rule.Name, s.rule.ResourceVersion)
-	if ours, err := r.stillOurs(ctx, s, m, another); err != nil || !ours {
+	if ours, err := r.stillOurs(ctx, s, m, r.anotherLabelled(s)); err != nil || !ours {
 		return false, err
 	}
 	if err := r.moveLabels(ctx, s, m, m.labelled); err != nil {
@@ -205,7 +205,7 @@ func (r *Router) still(s *situation, applied virtualservice.Target, v verdict) (
 	if err != nil {
 		return now, err
 	}
-	if v.lowers(applied.Canary) {
+	if v.lowers(applied.Canary) || v.rescues(applied.Canary) {
 		now.Canary = v.decision.Weight
 	}
 	now.Managed = slices.DeleteFunc(slices.Clone(now.Managed), func(route virtualservice.ManagedRoute) bool {
@@ -223,12 +223,25 @@ func (v verdict) lowers(weight int32) bool {
 	return v.enforced && v.decision.Capped() && v.decision.Reason != guard.ReasonNoPods && v.decision.Weight < weight
 }
 
+// rescues is true when the stable has lost its last pod and the canary may have
+// more than that weight. It is the one case in which the watch raises, and only as
+// far as the controller has asked: the rest would go to nobody.
+func (v verdict) rescues(weight int32) bool {
+	d := v.decision
+	return v.enforced && v.pin == nil && d.Stable.Available <= 0 && d.Canary.Available > 0 && d.Weight > weight
+}
+
 // anotherWrote tells whether routes that are not as this process left them were
 // written by the plugin all the same: by the process of another leader.
 func (r *Router) anotherWrote(s *situation) bool {
 	return slices.ContainsFunc(s.services, func(vs *virtualservice.VirtualService) bool {
 		return vs.Ours && !r.own.wrote("VirtualService", vs.Namespace, vs.Name, vs.ResourceVersion)
 	})
+}
+
+// anotherLabelled is to the DestinationRule what anotherWrote is to VirtualServices.
+func (r *Router) anotherLabelled(s *situation) bool {
+	return s.rule.Ours && !r.own.wrote("DestinationRule", s.rule.Namespace, s.rule.Name, s.rule.ResourceVersion)
 }
 
 // changes are what bringing the VirtualServices to the target changes, in words.

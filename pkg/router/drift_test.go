@@ -169,6 +169,36 @@ func TestAProcessGivesWayToTheOneOfANewLeader(t *testing.T) {
 	}
 }
 
+func TestACallWithAnOlderRolloutDoesNotUndoWhatAnotherProcessWrote(t *testing.T) {
+	w, old := drifting(t)
+	fresh := w.router()
+	now := rollout(subsetConfig)
+	now.ResourceVersion = "7"
+	w.rollouts["shop/cart"] = now
+	w.pods("newer", 20, 20)
+	if err := updateHash(fresh, now, "newer", "old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := setWeight(t, fresh, now, 50); err != nil {
+		t.Fatal(err)
+	}
+	before := rollout(subsetConfig)
+	before.ResourceVersion = "6"
+	w.writes = nil
+	for call, err := range map[string]error{"SetWeight": setWeight(t, old, before, 20), "UpdateHash": updateHash(old, before, "new", "old")} {
+		if err == nil || !strings.Contains(err.Error(), "older version of Rollout shop/cart") {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+	if len(w.writes) != 0 {
+		t.Errorf("writes %v", w.writes)
+	}
+	// The old one is the leader again.
+	if err := setWeight(t, old, now, 60); err != nil {
+		t.Errorf("with the present Rollout: %v", err)
+	}
+}
+
 func TestNothingIsPutBackForARolloutThatIsGoneOrNotOurs(t *testing.T) {
 	for sentence, change := range map[string]func(*world){
 		"deleted":            func(w *world) { delete(w.rollouts, "shop/cart") },

@@ -146,6 +146,11 @@ func (r *Router) writeLabels(ctx context.Context, s *situation, m *memory, want 
 		StableSubset: rule.StableSubsetName, StableHash: want.stable,
 		Experiments: s.subsets(), Drop: r.unused(s, m),
 	}
+	if patch, _, err := s.rule.Set(target); err == nil && len(patch) > 0 && r.anotherLabelled(s) {
+		if err := r.upToDate(ctx, s); err != nil {
+			return err
+		}
+	}
 	dr, changed, err := r.cluster.UpdateDestinationRule(ctx, rule.Namespace, rule.Name,
 		func(dr *destinationrule.DestinationRule) (patch jsonpatch.Patch, err error) {
 			patch, changes, err = dr.Set(target)

@@ -52,6 +52,11 @@ func (r *Router) writeTarget(ctx context.Context, s *situation, m *memory, targe
 }
 
 func (r *Router) writeAll(ctx context.Context, s *situation, m *memory, target virtualservice.Target) error {
+	if r.anotherWrote(s) && !s.holds(target) {
+		if err := r.upToDate(ctx, s); err != nil {
+			return err
+		}
+	}
 	var written []string
 	for i := range s.config.VirtualServices {
 		name := fmt.Sprintf("VirtualService %s/%s", s.config.VirtualServices[i].Namespace, s.config.VirtualServices[i].Name)
@@ -70,6 +75,22 @@ func (r *Router) writeAll(ctx context.Context, s *situation, m *memory, target v
 	}
 	m.applied = &target
 	r.lookAfterSettle(s)
+	return nil
+}
+
+// upToDate refuses a call with a Rollout that has changed since. It costs a request
+// and is asked only before what another process of the plugin wrote is changed, as
+// after a restart or a change of the leader: a controller that has stood still goes
+// on with what it knew, until it learns that it is not the leader any more.
+func (r *Router) upToDate(ctx context.Context, s *situation) error {
+	ro, err := r.cluster.Rollout(ctx, s.ref.Namespace, s.ref.Name)
+	if err != nil {
+		return fmt.Errorf("reading Rollout %s/%s before another process's write is changed: %w", s.ref.Namespace, s.ref.Name, err)
+	}
+	if ro != nil && ro.UID == s.ref.UID && ro.ResourceVersion != s.ref.ResourceVersion {
+		return fmt.Errorf("the call is about an older version of Rollout %s/%s (%s, it has %s by now), and another process of the plugin has written for it: nothing was changed, the next call decides",
+			s.ref.Namespace, s.ref.Name, s.ref.ResourceVersion, ro.ResourceVersion)
+	}
 	return nil
 }
 

@@ -41,6 +41,22 @@ func TestTheWatchLowersAndNeverRaises(t *testing.T) {
 	}
 }
 
+func TestTheWatchRaisesOnlyWhereTheStableHasNoPodLeft(t *testing.T) {
+	w, r := atHundred(t)
+	w.pods("new", 5, 20)
+	for _, c := range []struct {
+		canary, stable int32
+		want           string
+	}{{5, 20, "75/25"}, {10, 20, "75/25"}, {10, 1, "75/25"}, {10, 0, "0/100"}, {0, 0, "0/100"}, {0, 1, "100/0"}, {1, 0, "0/100"}} {
+		w.pods("new", c.canary, 20)
+		w.pods("old", c.stable, 20)
+		watched(t, r)
+		if got := w.weights(); got != c.want {
+			t.Errorf("%d canary and %d stable pods: %s, want %s", c.canary, c.stable, got, c.want)
+		}
+	}
+}
+
 func TestTheWatchWritesNothingForRolloutsNobodyAskedAbout(t *testing.T) {
 	w, _ := atHundred(t)
 	w.pods("new", 2, 20)
