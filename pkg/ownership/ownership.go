@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -88,8 +89,13 @@ func (a Account) Other(owner, name string) string {
 // Set is the patch after which exactly these names stand under owner. It is empty
 // if they do; no names remove the entry, and the annotation with its last entry.
 // Like every patch it is right only for the version that was parsed. Errors are
-// those of Names.
+// those of Names, and text that JSON cannot hold.
 func (a Account) Set(owner string, names []string) (jsonpatch.Patch, error) {
+	for _, text := range append([]string{owner}, names...) {
+		if !utf8.ValidString(text) {
+			return nil, fmt.Errorf("%q is no UTF-8 text and cannot be written into the annotation %s", text, Annotation)
+		}
+	}
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	known, err := a.Names(owner)
 	if err != nil {

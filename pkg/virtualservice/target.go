@@ -3,6 +3,7 @@ package virtualservice
 import (
 	"fmt"
 	"slices"
+	"unicode/utf8"
 )
 
 // Target is what the routes of one Rollout are to look like. Whatever is ours and
@@ -101,6 +102,9 @@ func (t Target) validate(split Split) error {
 	if len(t.Experiments)+len(split.Experiments) > 0 && t.Owner == "" {
 		return fmt.Errorf("experiments without the Rollout that they belong to")
 	}
+	if err := t.writable(); err != nil {
+		return err
+	}
 	for i, experiment := range t.Experiments {
 		if err := experiment.validate(split, t.Experiments[:i]); err != nil {
 			return err
@@ -115,6 +119,49 @@ func (t Target) validate(split Split) error {
 		}
 	}
 	return nil
+}
+
+// writable refuses text that JSON cannot hold: it would be read back as something
+// else, and written again and again.
+func (t Target) writable() error {
+	texts := []string{t.Owner}
+	for _, experiment := range t.Experiments {
+		texts = append(texts, experiment.Service, experiment.Side.Host, experiment.Side.Subset)
+	}
+	for _, route := range t.Managed {
+		texts = append(texts, route.texts()...)
+	}
+	for _, text := range texts {
+		if !utf8.ValidString(text) {
+			return fmt.Errorf("%q is no UTF-8 text and cannot be written: correct it where it comes from", text)
+		}
+	}
+	return nil
+}
+
+// texts are all texts of the route that come to stand in the object.
+func (m ManagedRoute) texts() []string {
+	texts := []string{m.Name}
+	value := func(match StringMatch) { texts = append(texts, match.Exact, match.Prefix, match.Regex) }
+	for _, header := range m.Header {
+		texts = append(texts, header.Name)
+		value(header.Value)
+	}
+	if m.Mirror == nil {
+		return texts
+	}
+	for _, match := range m.Mirror.Match {
+		for _, optional := range []*StringMatch{match.Method, match.Path} {
+			if optional != nil {
+				value(*optional)
+			}
+		}
+		for name, header := range match.Headers {
+			texts = append(texts, name)
+			value(header)
+		}
+	}
+	return texts
 }
 
 func (e Experiment) validate(split Split, before []Experiment) error {
