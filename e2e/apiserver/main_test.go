@@ -37,7 +37,17 @@ func runTests(m *testing.M) int {
 			fmt.Fprintln(os.Stderr, "stop the lab:", err)
 		}
 	}()
-	return m.Run()
+	stop, err := keepWritten(context.Background())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	if err := stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // account is the service account of one test, without any right at first.

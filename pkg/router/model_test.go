@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"reflect"
@@ -340,10 +341,11 @@ func (m *model) actions() map[string]func(*rapid.T) {
 			m.step = rapid.SampledFrom([]int32{0, 10, 50, 70, 100}).Draw(t, "weight")
 			m.header = rapid.Bool().Draw(t, "header step")
 		},
-		"deploy":  func(t *rapid.T) { m.deploy(t) },
-		"abort":   func(*rapid.T) { m.aborted = true; m.note("abort") },
-		"retry":   func(*rapid.T) { m.aborted = false; m.note("retry") },
-		"restart": func(*rapid.T) { m.restart() },
+		"deploy":      func(t *rapid.T) { m.deploy(t) },
+		"abort":       func(*rapid.T) { m.aborted = true; m.note("abort") },
+		"retry":       func(*rapid.T) { m.aborted = false; m.note("retry") },
+		"restart":     func(*rapid.T) { m.restart() },
+		"writes fail": func(t *rapid.T) { m.refuse(t) },
 		"new leader": func(*rapid.T) {
 			m.former = append(m.former, m.router)
 			m.restart()
@@ -353,6 +355,16 @@ func (m *model) actions() map[string]func(*rapid.T) {
 		"weights by hand": func(t *rapid.T) { m.edit(t) },
 		"GitOps reverts":  func(*rapid.T) { m.revert() },
 	}
+}
+
+// refuse makes the writes of one kind of object fail, or none.
+func (m *model) refuse(t *rapid.T) {
+	m.w.refuse = map[string]error{}
+	kind := rapid.SampledFrom([]string{"", "", "VirtualService", "DestinationRule"}).Draw(t, "what cannot be written")
+	if kind != "" {
+		m.w.refuse[kind+" shop/cart"] = errors.New("the API server says no")
+	}
+	m.note("writes that fail: %q", kind)
 }
 
 // look is one look of a process's watch. Being refused is not a fault of it: what
