@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
@@ -135,9 +137,23 @@ func (c *checker) rollout(ro *v1alpha1.Rollout, o Options) Config {
 		maxWeight: maxWeight,
 		deadline:  progressDeadline(ro),
 	})
+	c.managedApart(canary.TrafficRouting.ManagedRoutes, cfg.VirtualServices, routingAt.Child("managedRoutes"))
 	cfg.PluginName = name
 	cfg.CanaryService, cfg.StableService = c.services(ro, at, cfg.DestinationRule == nil)
 	return cfg
+}
+
+// managedApart refuses a name under both managedRoutes and routes: the plugin makes
+// and removes the routes of the first, and must not remove one of the second.
+func (c *checker) managedApart(managed []v1alpha1.MangedRoutes, services []VirtualService, at *field.Path) {
+	for i, route := range managed {
+		for _, vs := range services {
+			if route.Name != "" && slices.Contains(vs.Routes, route.Name) {
+				c.add(field.Invalid(at.Index(i).Child("name"), show(route.Name),
+					fmt.Sprintf("is one of the routes of VirtualService %s/%s too, and managed routes are removed: remove it from one of the lists", vs.Namespace, vs.Name)))
+			}
+		}
+	}
 }
 
 // scope is what a block's fields are measured against.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,8 +21,9 @@ import (
 // one they would undo each other's weights for ever.
 //
 // The older Rollout keeps what both want, so that a new one cannot take traffic
-// from one that serves, and so that it is the same one after a restart. The zero
-// value is ready.
+// from one that serves. A new process learns of a claim by the first call for its
+// Rollout: until then the younger one may have what the older one takes back. The
+// zero value is ready.
 type claims struct {
 	mu sync.Mutex
 	of map[string]claim      // by what is claimed
@@ -71,17 +73,38 @@ func (r *Router) claim(ctx context.Context, s *situation) error {
 		if err != nil {
 			return fmt.Errorf("looking for Rollout %s, which handles the same routes: %w", rival, err)
 		}
-		if ro == nil || ro.UID != rival.uid || !r.names(ro) {
+		if ro == nil || ro.UID != rival.uid || !r.names(ro, things) {
 			r.claims.release(rival.uid)
 		}
 	}
 	return r.claims.take(mine, things, versions)
 }
 
-// names tells whether a Rollout is ours to route at all.
-func (r *Router) names(ro *v1alpha1.Rollout) bool {
-	_, err := r.subjectOf(ro)
-	return err == nil
+// names tells whether a Rollout still names an object of one of the things.
+func (r *Router) names(ro *v1alpha1.Rollout, things []string) bool {
+	subject, err := r.subjectOf(ro)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(subject.objects(), func(key string) bool {
+		return slices.ContainsFunc(things, func(thing string) bool { return strings.HasPrefix(thing, key+", ") })
+	})
+}
+
+// hold tells whether a Rollout has what it handles: one that was refused has not.
+func (c *claims) hold(uid types.UID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, there := c.by[uid]
+	return there
+}
+
+// ofAnother tells whether another Rollout has claimed a thing.
+func (c *claims) ofAnother(uid types.UID, thing string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	other, taken := c.of[thing]
+	return taken && other.uid != uid
 }
 
 // same tells whether a Rollout has claimed all that these versions hold.
@@ -162,23 +185,27 @@ func (s *situation) versions() []string {
 func (s *situation) things() ([]string, error) {
 	var things []string
 	for i, vs := range s.services {
-		routes, err := vs.Select(s.selection(i), s.split)
+		routes, err := vs.Select(s.selection(s.wants[i]), s.split)
 		if err != nil {
 			return nil, err
 		}
 		for _, route := range routes {
-			things = append(things, fmt.Sprintf("VirtualService %s/%s, route %s", vs.Namespace, vs.Name, identity(vs, route)))
+			things = append(things, objectKey("VirtualService", vs.Namespace, vs.Name)+", route "+identity(vs, route))
 		}
 		for _, name := range s.managed {
-			things = append(things, fmt.Sprintf("VirtualService %s/%s, managed route %q", vs.Namespace, vs.Name, name))
+			things = append(things, managedThing(vs.Namespace, vs.Name, name))
 		}
 	}
 	if rule := s.config.DestinationRule; rule != nil {
 		for _, subset := range []string{rule.CanarySubsetName, rule.StableSubsetName} {
-			things = append(things, fmt.Sprintf("DestinationRule %s/%s, subset %q", rule.Namespace, rule.Name, subset))
+			things = append(things, fmt.Sprintf("%s, subset %q", objectKey("DestinationRule", rule.Namespace, rule.Name), subset))
 		}
 	}
 	return things, nil
+}
+
+func managedThing(namespace, vs, name string) string {
+	return fmt.Sprintf("%s, managed route %q", objectKey("VirtualService", namespace, vs), name)
 }
 
 // identity tells a route apart from the others of its VirtualService even when

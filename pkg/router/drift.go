@@ -2,10 +2,13 @@ package router
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
@@ -21,6 +24,9 @@ const (
 	// long as the other goes on.
 	driftPause   = 10 * time.Second
 	driftLongest = 5 * time.Minute
+	// silence is after how long without a call for a Rollout the watch asks whether
+	// it is still there before it lowers anything.
+	silence = time.Minute
 )
 
 // drift keeps the pace of corrections for one Rollout.
@@ -53,150 +59,257 @@ func (d *drift) note(now time.Time) (quarrel bool) {
 	return quarrel
 }
 
-// heal is one look of the watch at one Rollout. It lowers a weight that the
-// canary's pods cannot take any more, raises one only where the stable has no pod
-// left, takes managed routes and shares of an
-// experiment away with the last pod, and puts back what others changed in the
-// routes, labels and subsets that are ours. It never goes beyond what the last
-// call of the controller brought about. again is when to look anew, 0 for not
-// before something changes.
+// heal is one look of the watch at one Rollout. First it takes from the canary what
+// its pods cannot serve, which needs nobody's leave. Then it puts back what others
+// changed in the routes, labels and subsets that are ours; it never gives the canary
+// more than the last call of the controller brought about, but where the stable has
+// no pod left. again is when to look anew, 0 for not before something changes.
 func (r *Router) heal(ctx context.Context, s *situation, m *memory) (again time.Duration, err error) {
 	v, err := r.judge(s, m, m.desired)
 	if err != nil {
 		return 0, err
 	}
+	relieved, err := r.relieve(ctx, s, m, v)
+	if err != nil || relieved || s.broken != nil {
+		return 0, errors.Join(err, s.broken) // the write itself brings the next look
+	}
 	if m.applied == nil {
-		return 0, r.lower(ctx, s, m, v)
-	}
-	if s.pin == nil && s.pinErr == nil {
-		moved, err := r.relabel(ctx, s, m)
-		if err != nil {
-			return 0, errorAfter(err, r.lower(ctx, s, m, v))
-		}
-		if moved {
-			return watchBusy, nil // the weights are judged by the new labels
-		}
-		if m.applied == nil {
-			return 0, nil // let go
-		}
-	}
-	before := keptIn(s, *m.applied)
-	target, err := r.still(s, before, v)
-	if err != nil {
-		return 0, err
-	}
-	switch {
-	case s.holds(target):
 		return 0, nil
-	case s.holds(before):
-		return 0, r.follow(ctx, s, m, v, target)
-	default:
-		return r.correct(ctx, s, m, v, target)
 	}
+	again, moved, labelErr := r.relabel(ctx, s, m)
+	if moved || m.applied == nil {
+		return again, labelErr // the weights are judged by the new labels, or by nobody
+	}
+	waits, err := r.reroute(ctx, s, m, v)
+	return earlier(again, waits), errors.Join(labelErr, err)
 }
 
-// lower brings nothing but the weight down to what the pods can take.
-func (r *Router) lower(ctx context.Context, s *situation, m *memory, v verdict) error {
-	if !v.lowers(s.written) || !s.known {
-		return nil
+// earlier is the first of two times to look anew, of which 0 is never.
+func earlier(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return a + b
 	}
-	if err := r.writeRoutes(ctx, s, m, v.decision.Weight); err != nil {
-		return err
-	}
-	r.reportCap(s, m, v)
-	return nil
+	return min(a, b)
 }
 
-// follow writes what pods that went away leave of what was applied.
-func (r *Router) follow(ctx context.Context, s *situation, m *memory, v verdict, target virtualservice.Target) error {
-	if err := r.writeTarget(ctx, s, m, target); err != nil {
-		return err
-	}
-	r.reportCap(s, m, v)
-	r.reportMetrics(s, v)
-	return nil
-}
-
-// correct puts back what others changed, unless that has become a quarrel: then
-// only what is too much for the pods goes, and the rest waits.
-func (r *Router) correct(ctx context.Context, s *situation, m *memory, v verdict, target virtualservice.Target) (time.Duration, error) {
-	ours, err := r.stillOurs(ctx, s, m, r.anotherWrote(s))
-	if err != nil || !ours {
-		return notNow, err
-	}
-	now := r.clock.Now()
-	if wait := m.drift.wait(now); wait > 0 {
-		return wait, r.lower(ctx, s, m, v)
-	}
-	changes := s.changes(target)
-	if err := r.writeTarget(ctx, s, m, target); err != nil {
-		return 0, err
-	}
-	r.reportDrift(s, m, "VirtualService", changes)
-	return 0, nil
-}
-
-// relabel puts the subsets back to what the last UpdateHash brought about, and
-// drops those of ended experiments. moved tells that labels were written.
-func (r *Router) relabel(ctx context.Context, s *situation, m *memory) (moved bool, err error) {
-	if s.rule == nil || m.labelled == (hashes{}) {
+// relieve takes away what the pods of this moment cannot serve: weight, managed
+// routes and shares of an experiment. It gives the canary nothing, so neither a
+// quarrel, nor another process, nor a Rollout that has moved on stands in its way.
+func (r *Router) relieve(ctx context.Context, s *situation, m *memory, v verdict) (wrote bool, err error) {
+	if !s.known {
 		return false, nil
 	}
 	routed, err := s.routed()
 	if err != nil {
 		return false, err
 	}
-	if s.labelledAs(routed, m.labelled) && s.hasSubsets() {
-		if len(r.unused(s, m)) == 0 {
-			return false, nil
-		}
-		return false, r.writeLabels(ctx, s, m, hashes{})
+	target := virtualservice.Target{
+		Owner: s.owner(), Canary: s.bearable(v, s.judged(routed, s.announced(m))),
+		Experiments: s.present(r.servable(s)), Managed: s.presentRoutes(routed, v), ManagedNames: s.managed,
 	}
-	if m.drift.wait(r.clock.Now()) > 0 {
+	if target.Canary == s.written && !s.unserved(target, v) {
 		return false, nil
 	}
-	if ours, err := r.stillOurs(ctx, s, m, r.anotherLabelled(s)); err != nil || !ours {
+	if ours, err := r.askedLately(ctx, s, m); err != nil || !ours {
 		return false, err
 	}
-	if err := r.moveLabels(ctx, s, m, m.labelled); err != nil {
+	if err := r.writeAll(ctx, s, m, target); err != nil {
 		return false, err
 	}
-	r.reportDrift(s, m, "DestinationRule", []string{s.rule.Namespace + "/" + s.rule.Name + ": subset labels"})
+	m.applied = reduced(m.applied, target)
+	r.reportCap(s, m, v)
+	r.reportMetrics(s, v)
 	return true, nil
 }
 
+// bearable is as much of the written weight as the canary's pods can take, asked
+// for or not.
+func (s *situation) bearable(v verdict, h hashes) int32 {
+	if !v.enforced {
+		return s.written
+	}
+	next := s.written
+	for _, d := range []guard.Decision{v.decision, guard.Decide(s.gather(h, s.written))} {
+		if d.Capped() && d.Reason != guard.ReasonNoPods {
+			next = min(next, d.Weight)
+		}
+	}
+	return next
+}
+
+// podless is true when requests to the canary meet nobody and the stable has pods.
+func (v verdict) podless() bool {
+	return v.decision.Canary.Available <= 0 && v.decision.Stable.Available > 0
+}
+
+// presentRoutes are those of the wanted managed routes that are in place, none
+// where they would lead to nobody.
+func (s *situation) presentRoutes(routed hashes, v verdict) []virtualservice.ManagedRoute {
+	if v.podless() {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.wantedRoutes(routed)), func(route virtualservice.ManagedRoute) bool {
+		return !slices.ContainsFunc(s.services, func(vs *virtualservice.VirtualService) bool {
+			return slices.ContainsFunc(vs.HTTP, func(there virtualservice.Route) bool { return there.Name == route.Name })
+		})
+	})
+}
+
+// present are those of the templates whose destination is in place.
+func (s *situation) present(experiments []virtualservice.Experiment) []virtualservice.Experiment {
+	return slices.DeleteFunc(experiments, func(e virtualservice.Experiment) bool { return !s.routedTo(e.Side) })
+}
+
+// unserved tells whether a managed route, or a template's destination, is in place
+// that leads to nobody.
+func (s *situation) unserved(target virtualservice.Target, v verdict) bool {
+	if v.podless() && s.hasManaged() {
+		return true
+	}
+	return slices.ContainsFunc(s.templates, func(t template) bool {
+		side := s.templateSide(t.service, s.split.ClusterDomain)
+		served := slices.ContainsFunc(target.Experiments, func(e virtualservice.Experiment) bool { return e.Service == t.service })
+		return !served && s.routedTo(side)
+	})
+}
+
+// reduced is the applied target without what was taken away; nil stays nil.
+func reduced(applied *virtualservice.Target, to virtualservice.Target) *virtualservice.Target {
+	if applied == nil {
+		return nil
+	}
+	out := *applied
+	out.Canary = min(out.Canary, to.Canary)
+	out.Managed, out.Experiments = commonRoutes(out.Managed, to.Managed), commonExperiments(out.Experiments, to.Experiments)
+	return &out
+}
+
+func commonRoutes(a, b []virtualservice.ManagedRoute) []virtualservice.ManagedRoute {
+	return slices.DeleteFunc(slices.Clone(a), func(route virtualservice.ManagedRoute) bool {
+		return !slices.ContainsFunc(b, func(other virtualservice.ManagedRoute) bool { return other.Name == route.Name })
+	})
+}
+
+func commonExperiments(a, b []virtualservice.Experiment) []virtualservice.Experiment {
+	return slices.DeleteFunc(slices.Clone(a), func(e virtualservice.Experiment) bool {
+		return !slices.ContainsFunc(b, func(other virtualservice.Experiment) bool { return other.Service == e.Service })
+	})
+}
+
+// askedLately asks the API server whether the Rollout is still ours when the
+// controller has not called for it for a while: one that was deleted, or moved to
+// another router, is not called for any more without a word. No answer is a yes,
+// since what waits for it is pods that cannot serve.
+func (r *Router) askedLately(ctx context.Context, s *situation, m *memory) (bool, error) {
+	if r.clock.Now().Sub(m.lastCall) < silence {
+		return true, nil
+	}
+	ro, err := r.cluster.Rollout(ctx, s.ref.Namespace, s.ref.Name)
+	if err != nil {
+		return true, nil
+	}
+	return r.oursBy(ro, s, m), nil
+}
+
+// oursBy tells whether a Rollout as it was read, nil for none, is still the one that
+// this router was called for, and lets go of it if not.
+func (r *Router) oursBy(ro *v1alpha1.Rollout, s *situation, m *memory) bool {
+	why := ""
+	if ro == nil || ro.UID != s.ref.UID {
+		why = "it is gone"
+	} else if _, err := r.subjectOf(ro); err != nil {
+		why = "its configuration does not name the plugin, or not as it should"
+	}
+	if why == "" {
+		return true
+	}
+	m.asked, m.applied, m.labelled = false, nil, hashes{}
+	r.logFor(s).Info("the watch leaves the Rollout alone until the controller calls for it", "why", why)
+	return false
+}
+
+// reroute puts back what others changed in the routes, unless that has become a
+// quarrel: then it waits.
+func (r *Router) reroute(ctx context.Context, s *situation, m *memory, v verdict) (time.Duration, error) {
+	before := keptIn(s, *m.applied)
+	target, err := r.still(s, before, v)
+	if err != nil || s.holds(target) {
+		return 0, err
+	}
+	drifted := !s.holds(before)
+	if drifted {
+		if wait := m.drift.wait(r.clock.Now()); wait > 0 {
+			return wait, nil
+		}
+		if ours, err := r.stillOurs(ctx, s, m, r.anotherWrote(s, target)); err != nil || !ours {
+			return notNow, err
+		}
+	}
+	changes := s.changes(target)
+	if err := r.writeAll(ctx, s, m, target); err != nil {
+		return 0, err
+	}
+	m.applied = &target
+	if drifted {
+		r.reportDrift(s, m, "VirtualService", changes)
+	}
+	r.reportCap(s, m, v)
+	r.reportMetrics(s, v)
+	return 0, nil
+}
+
+// relabel puts the subsets back to what the last UpdateHash brought about, and
+// drops those of ended experiments. moved tells that labels were written. A pin
+// leaves all but the weight to the operator.
+func (r *Router) relabel(ctx context.Context, s *situation, m *memory) (again time.Duration, moved bool, err error) {
+	if s.rule == nil || m.labelled == (hashes{}) || s.isPinned() {
+		return 0, false, nil
+	}
+	routed, err := s.routed()
+	if err != nil {
+		return 0, false, err
+	}
+	if s.labelledAs(routed, m.labelled) && s.hasSubsets() {
+		if len(r.unused(s, m)) == 0 {
+			return 0, false, nil
+		}
+		return 0, false, r.writeLabels(ctx, s, m, hashes{})
+	}
+	if wait := m.drift.wait(r.clock.Now()); wait > 0 {
+		return wait, false, nil
+	}
+	if ours, err := r.stillOurs(ctx, s, m, r.anotherLabelled(s)); err != nil || !ours {
+		return notNow, false, err
+	}
+	if err := r.moveLabels(ctx, s, m, m.labelled); err != nil {
+		return 0, false, err
+	}
+	r.reportDrift(s, m, "DestinationRule", []string{s.rule.Namespace + "/" + s.rule.Name + ": subset labels"})
+	return watchBusy, true, nil
+}
+
+func (s *situation) isPinned() bool { return s.pin != nil || s.pinErr != nil }
+
 // stillOurs asks, before anything is put back, whether it is this process's to
-// put back: another process of the plugin may have taken over, and a Rollout that
-// was deleted, or moved to another traffic router, is not called for any more
-// without a word. One that has changed since the last call is left to the
-// controller: it is about to call, or it calls another process.
+// put back. Where another process of the plugin has written, the new leader's, this
+// one keeps nothing up until it is called again. A Rollout that the controller has
+// moved on with since the last call is left to the controller: it is about to call,
+// or it calls another process.
 func (r *Router) stillOurs(ctx context.Context, s *situation, m *memory, anotherWrote bool) (bool, error) {
 	if anotherWrote {
-		r.letGo(s, m, "another process of the plugin writes for it")
+		m.applied, m.labelled = nil, hashes{}
+		r.logFor(s).Info("another process of the plugin writes for the Rollout; this one puts nothing back until it is called for it")
 		return false, nil
 	}
 	ro, err := r.cluster.Rollout(ctx, s.ref.Namespace, s.ref.Name)
 	if err != nil {
 		return false, fmt.Errorf("reading Rollout %s/%s before a correction: %w", s.ref.Namespace, s.ref.Name, err)
 	}
-	if ro == nil || ro.UID != s.ref.UID {
-		r.letGo(s, m, "it is gone")
+	if !r.oursBy(ro, s, m) {
 		return false, nil
 	}
-	if ro.ResourceVersion != s.ref.ResourceVersion {
-		return false, nil
-	}
-	if _, err := r.subjectOf(ro); err != nil {
-		r.letGo(s, m, "its configuration does not name the plugin, or not as it should")
-		return false, nil
-	}
-	return true, nil
-}
-
-// letGo ends the watch's work on a Rollout until the controller calls for it.
-func (r *Router) letGo(s *situation, m *memory, why string) {
-	m.asked, m.applied, m.labelled = false, nil, hashes{}
-	r.logFor(s).Info("the watch leaves the Rollout alone until the controller calls for it", "why", why)
+	now, err := r.subjectOf(ro)
+	return err == nil && now.sameAs(m.subject), err
 }
 
 // still is what the pods of this moment leave of what was applied.
@@ -208,12 +321,15 @@ func (r *Router) still(s *situation, applied virtualservice.Target, v verdict) (
 	if v.lowers(applied.Canary) || v.rescues(applied.Canary) {
 		now.Canary = v.decision.Weight
 	}
-	now.Managed = slices.DeleteFunc(slices.Clone(now.Managed), func(route virtualservice.ManagedRoute) bool {
-		return !slices.ContainsFunc(applied.Managed, func(other virtualservice.ManagedRoute) bool { return other.Name == route.Name })
-	})
-	now.Experiments = slices.DeleteFunc(slices.Clone(now.Experiments), func(e virtualservice.Experiment) bool {
-		return !slices.ContainsFunc(applied.Experiments, func(other virtualservice.Experiment) bool { return other.Service == e.Service })
-	})
+	now.Managed, now.Experiments = commonRoutes(now.Managed, applied.Managed), commonExperiments(now.Experiments, applied.Experiments)
+	if s.isPinned() {
+		routed, err := s.routed()
+		if err != nil {
+			return now, err
+		}
+		now.Managed, now.Experiments = commonRoutes(now.Managed, s.presentRoutes(routed, v)), s.present(now.Experiments)
+		now.Canary = min(now.Canary, s.written) // what the operator has taken away by hand stays away
+	}
 	return now, nil
 }
 
@@ -231,12 +347,19 @@ func (v verdict) rescues(weight int32) bool {
 	return v.enforced && v.pin == nil && d.Stable.Available <= 0 && d.Canary.Available > 0 && d.Weight > weight
 }
 
-// anotherWrote tells whether routes that are not as this process left them were
-// written by the plugin all the same: by the process of another leader.
-func (r *Router) anotherWrote(s *situation) bool {
-	return slices.ContainsFunc(s.services, func(vs *virtualservice.VirtualService) bool {
-		return vs.Ours && !r.own.wrote("VirtualService", vs.Namespace, vs.Name, vs.ResourceVersion)
-	})
+// anotherWrote tells whether one of the VirtualServices that are not as they should
+// be was written by the plugin all the same: by the process of another leader.
+func (r *Router) anotherWrote(s *situation, target virtualservice.Target) bool {
+	for i, vs := range s.services {
+		routes, err := vs.Select(s.selection(s.wants[i]), s.split)
+		if err != nil || !vs.LastChangedByUs(routes) || r.own.wrote("VirtualService", vs.Namespace, vs.Name, vs.ResourceVersion) {
+			continue
+		}
+		if patch, _, err := s.patch(i, target); err != nil || len(patch) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // anotherLabelled is to the DestinationRule what anotherWrote is to VirtualServices.
@@ -248,7 +371,7 @@ func (r *Router) anotherLabelled(s *situation) bool {
 func (s *situation) changes(target virtualservice.Target) []string {
 	var texts []string
 	for i, vs := range s.services {
-		_, changes, _ := s.patch(vs, i, target) // an error comes back from the write
+		_, changes, _ := s.patch(i, target) // an error comes back from the write
 		for _, change := range changes {
 			texts = append(texts, fmt.Sprintf("%s/%s: %s", vs.Namespace, vs.Name, change))
 		}
@@ -267,12 +390,4 @@ func (r *Router) reportDrift(s *situation, m *memory, kind string, changes []str
 			"%s was changed by somebody else more than %d times within %s: corrections now wait %s and more; let the other writer ignore the weights, the hash labels and the managed routes (docs/gitops.md)",
 			what, driftMost, driftWindow, driftPause))
 	}
-}
-
-// errorAfter is the first of two errors.
-func errorAfter(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
 }

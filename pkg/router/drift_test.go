@@ -129,12 +129,12 @@ func TestTwoWritersAreNoticedAndCorrectionsSlowDown(t *testing.T) {
 		t.Errorf("a weight beyond the pods waits for the quarrel: %s (last correction %s ago)", w.weights(), w.clock.Now().Sub(last))
 	}
 	// The other has given up: the next correction comes at once again.
-	w.pass(time.Hour)
+	w.pass(7 * time.Minute)
 	w.pods("new", 20, 20)
 	r.Called()
 	w.setWeights("100/0")
 	if watched(t, r); w.weights() == "100/0" {
-		t.Error("still slow an hour later")
+		t.Error("still slow minutes later")
 	}
 }
 

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -41,6 +42,8 @@ func (r *Router) noteTemplates(m *memory, ro *v1alpha1.Rollout, additional []v1a
 	templates, unnamed := templatesOf(additional)
 	if unnamed != m.unnamed && unnamed > 0 {
 		r.log.Warn("templates of an experiment without a service get no traffic", "namespace", ro.Namespace, "rollout", ro.Name, "templates", unnamed)
+		r.cluster.Event(referenceTo(ro), true, EventExperimentWithoutService, fmt.Sprintf(
+			"%d templates of the experiment have no Service and get no traffic: give their pods a container port, and set service.name in the template", unnamed))
 	}
 	m.templates, m.unnamed = templates, unnamed
 }
@@ -113,8 +116,11 @@ func (r *Router) unused(s *situation, m *memory) []string {
 	if s.rule == nil {
 		return nil
 	}
-	elapsed, known := r.since(s, m.changedAt)
-	if known && elapsed < s.config.Guard.Settle {
+	changed := m.changedAt
+	if changed.IsZero() {
+		changed = s.lastChange()
+	}
+	if elapsed, known := r.since(changed); known && elapsed < s.config.Guard.Settle {
 		return nil
 	}
 	var names []string

@@ -25,7 +25,7 @@ import (
 // for makes the controller call again within milliseconds; guard.PlanMove bounds
 // how long that goes on.
 func (r *Router) UpdateHash(ctx context.Context, ro *v1alpha1.Rollout, canaryHash, stableHash string, additional []v1alpha1.WeightDestination) error {
-	s, m, release, err := r.begin(ctx, ro, additional)
+	s, m, release, err := r.beginWhole(ctx, ro, additional)
 	if err != nil {
 		return err
 	}
@@ -80,8 +80,8 @@ func (r *Router) move(s *situation, m *memory, routed, want hashes) guard.Move {
 		Settle: s.config.Guard.Settle,
 	}
 	move.Canary.Weight, move.Stable.Weight = s.sideWeights()
-	move.Canary.Lowered, move.Canary.LoweredKnown = r.since(s, m.loweredAt)
-	move.Stable.Lowered, move.Stable.LoweredKnown = r.since(s, m.raisedAt)
+	move.Canary.Lowered, move.Canary.LoweredKnown = r.since(m.loweredAt)
+	move.Stable.Lowered, move.Stable.LoweredKnown = r.since(m.raisedAt)
 	return move
 }
 
@@ -111,28 +111,9 @@ func (s *situation) hasManaged() bool {
 	})
 }
 
-// since is how long ago a weight was written. A process that did not write it
-// itself asks the VirtualServices, whose managedFields keep the second of the last
-// change: so a wait survives a restart without anything stored for it, and what
-// another process or a person wrote, or a write whose answer was lost, counts too.
-// The second is taken to its end, and a
-// time that another clock has put into the future is no time at all.
-func (r *Router) since(s *situation, at time.Time) (time.Duration, bool) {
-	now, own := r.clock.Now(), true
-	for _, vs := range s.services {
-		if vs.LastChange.After(at) {
-			at, own = vs.LastChange, false
-		}
-	}
-	elapsed := now.Sub(at)
-	switch {
-	case at.IsZero() || elapsed < -s.config.Guard.Settle:
-		return 0, false
-	case own:
-		return elapsed, true
-	default:
-		return max(0, elapsed-time.Second), true
-	}
+// since is how long ago something was; false if it is not known.
+func (r *Router) since(at time.Time) (time.Duration, bool) {
+	return r.clock.Now().Sub(at), !at.IsZero()
 }
 
 // writeLabels sets the labels that are not "" and the subsets of a running

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -51,7 +52,7 @@ func (r *Router) setManaged(ctx context.Context, ro *v1alpha1.Rollout, take func
 // no headers.
 func (s *situation) hasHTTP() error {
 	for i, vs := range s.services {
-		routes, err := vs.Select(s.selection(i), s.split)
+		routes, err := vs.Select(s.selection(s.wants[i]), s.split)
 		if err != nil {
 			return err
 		}
@@ -84,6 +85,10 @@ func (r *Router) RemoveManagedRoutes(ctx context.Context, ro *v1alpha1.Rollout) 
 	if len(subject.managed) == 0 {
 		return nil
 	}
+	return r.removeAllManaged(ctx, subject, m)
+}
+
+func (r *Router) removeAllManaged(ctx context.Context, subject subject, m *memory) error {
 	var errs []error
 	for _, want := range subject.config.VirtualServices {
 		errs = append(errs, r.removeManaged(ctx, subject, m, want.Namespace, want.Name))
@@ -91,10 +96,15 @@ func (r *Router) RemoveManagedRoutes(ctx context.Context, ro *v1alpha1.Rollout) 
 	return errors.Join(errs...)
 }
 
+// removeManaged leaves out the names that another Rollout has claimed: this one has
+// been refused.
 func (r *Router) removeManaged(ctx context.Context, subject subject, m *memory, namespace, name string) error {
 	var changes []virtualservice.Change
 	changed, err := r.update(ctx, namespace, name, func(vs *virtualservice.VirtualService) (patch jsonpatch.Patch, err error) {
-		patch, changes, err = vs.RemoveManaged(subject.managed)
+		names := slices.DeleteFunc(slices.Clone(subject.managed), func(name string) bool {
+			return r.claims.ofAnother(subject.ref.UID, managedThing(vs.Namespace, vs.Name, name))
+		})
+		patch, changes, err = vs.RemoveManaged(names)
 		return patch, err
 	})
 	if changed {
@@ -116,7 +126,7 @@ func (r *Router) removeManaged(ctx context.Context, subject subject, m *memory, 
 // their routes.
 func (s *situation) wantedRoutes(routed hashes) []virtualservice.ManagedRoute {
 	pinned := s.pin != nil && *s.pin == 0
-	if len(s.routes) == 0 || pinned || s.pinErr != nil || s.skippedSteps() {
+	if len(s.routes) == 0 || pinned || s.skippedSteps() {
 		return nil
 	}
 	if routed.canary == "" || routed.canary != s.status.canary || s.podsOf(canarySide, routed.canary).Available <= 0 {

@@ -68,9 +68,16 @@ type memory struct {
 	heldSince     time.Time
 	heldAvailable int32
 
-	// loweredAt and raisedAt are when this process last wrote a lower and a higher
-	// weight for the canary; zero if it has not.
-	loweredAt, raisedAt time.Time
+	// lastCall is when the controller last asked, like called, but for the turn's
+	// holder.
+	lastCall time.Time
+
+	// seen is true once the weights have been looked at: seenCanary and seenStable
+	// are the sides' weights then. loweredAt and raisedAt are when the canary's
+	// weight was last seen, or written, to be lower and higher; zero if never.
+	seen                   bool
+	seenCanary, seenStable int32
+	loweredAt, raisedAt    time.Time
 	// changedAt is when it last wrote a VirtualService at all.
 	changedAt time.Time
 
@@ -227,10 +234,55 @@ func (m *memory) hold(d guard.Decision, now time.Time) time.Duration {
 func (m *memory) noteWrite(s *situation, target virtualservice.Target, now time.Time) {
 	m.changedAt = now
 	canary, stable := s.sideWeights()
-	if target.Canary < canary && len(target.Managed) == 0 || target.Canary < s.written {
+	next := target.Canary
+	if len(target.Managed) > 0 {
+		next = max(next, 1)
+	}
+	if next < canary {
 		m.loweredAt = now
 	}
 	if s.facts.Max-target.Canary < stable {
 		m.raisedAt = now
 	}
+	m.seen, m.seenCanary, m.seenStable = true, next, s.facts.Max-target.Canary
+}
+
+// observe notices weights that others have lowered. What was lowered before this
+// process looked for the first time it tells by the second of the VirtualServices'
+// last change, whoever made it: so a wait survives a restart without anything
+// stored for it. The second is taken to its end, and one in the future, by another
+// machine's clock, is now. Later changes of anything else start no new wait.
+func (m *memory) observe(s *situation, now time.Time) {
+	canary, stable := s.sideWeights()
+	switch {
+	case !m.seen:
+		at := s.lastChange()
+		if at.After(now) {
+			at = now
+		}
+		m.loweredAt, m.raisedAt = at, at
+	default:
+		if canary < m.seenCanary {
+			m.loweredAt = now
+		}
+		if stable < m.seenStable {
+			m.raisedAt = now
+		}
+	}
+	m.seen, m.seenCanary, m.seenStable = true, canary, stable
+}
+
+// lastChange is the end of the second in which one of the VirtualServices was last
+// changed; zero if that is not known.
+func (s *situation) lastChange() time.Time {
+	var last time.Time
+	for _, vs := range s.services {
+		if vs.LastChange.After(last) {
+			last = vs.LastChange
+		}
+	}
+	if last.IsZero() {
+		return last
+	}
+	return last.Add(time.Second)
 }

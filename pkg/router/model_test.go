@@ -131,11 +131,13 @@ func (m *model) reconcile() {
 		return
 	}
 	m.labelsAreRight()
+	m.between()
 	if err := m.router.SetWeight(ctx, m.ro, desired, nil); err != nil {
 		m.note("  SetWeight: %v", err)
 		return
 	}
 	m.recorded = desired
+	m.between()
 	verified, err := m.router.VerifyWeight(ctx, m.ro, desired, nil)
 	m.note("  VerifyWeight: %v, %v", verified, err)
 	if verified && m.see().canaryWeight != desired {
@@ -145,6 +147,13 @@ func (m *model) reconcile() {
 		return
 	}
 	m.scale(desired)
+}
+
+// between is a look of the watch between two calls: the turn is free then.
+func (m *model) between() {
+	if rapid.Bool().Draw(m.t, "a look between two calls") {
+		m.look(m.router)
+	}
 }
 
 func (m *model) having(hash string) string {
@@ -341,10 +350,14 @@ func (m *model) actions() map[string]func(*rapid.T) {
 			m.step = rapid.SampledFrom([]int32{0, 10, 50, 70, 100}).Draw(t, "weight")
 			m.header = rapid.Bool().Draw(t, "header step")
 		},
-		"deploy":      func(t *rapid.T) { m.deploy(t) },
-		"abort":       func(*rapid.T) { m.aborted = true; m.note("abort") },
-		"retry":       func(*rapid.T) { m.aborted = false; m.note("retry") },
-		"restart":     func(*rapid.T) { m.restart() },
+		"deploy":  func(t *rapid.T) { m.deploy(t) },
+		"abort":   func(*rapid.T) { m.aborted = true; m.note("abort") },
+		"retry":   func(*rapid.T) { m.aborted = false; m.note("retry") },
+		"restart": func(*rapid.T) { m.restart() },
+		"a pod is noted in the status": func(*rapid.T) {
+			m.version++
+			m.ro.ResourceVersion = fmt.Sprint(m.version)
+		},
 		"writes fail": func(t *rapid.T) { m.refuse(t) },
 		"new leader": func(*rapid.T) {
 			m.former = append(m.former, m.router)

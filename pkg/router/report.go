@@ -31,6 +31,9 @@ const (
 	// EventDriftContested: somebody else changes it again and again, and the
 	// corrections are slowed down.
 	EventDriftContested = "DriftContested"
+	// EventExperimentWithoutService: a template has a weight and no Service to send
+	// it to.
+	EventExperimentWithoutService = "ExperimentWithoutService"
 	// EventConfigurationInvalid: the Rollout cannot be handled until it, or another
 	// one that wants the same routes, is changed.
 	EventConfigurationInvalid = "ConfigurationInvalid"

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -92,13 +93,28 @@ func (nobody) Reaction(time.Duration)                       {}
 // begin is how a call with weights or hashes starts: it waits for its turn, looks,
 // and remembers the Rollout as it was sent, with the experiment that goes with the
 // call. release ends the turn; it is nil when there is an error.
+//
+// The situation may be broken: only SetWeight goes on with one, and only down.
 func (r *Router) begin(ctx context.Context, ro *v1alpha1.Rollout, additional []v1alpha1.WeightDestination) (s *situation, m *memory, release func(), err error) {
 	return r.open(ctx, ro, func(m *memory) { r.noteTemplates(m, ro, additional) })
 }
 
+// beginWhole is begin for a call that goes nowhere with a broken situation.
+func (r *Router) beginWhole(ctx context.Context, ro *v1alpha1.Rollout, additional []v1alpha1.WeightDestination) (s *situation, m *memory, release func(), err error) {
+	return whole(r.begin(ctx, ro, additional))
+}
+
 // beginStep is how a call that says nothing of experiments starts.
 func (r *Router) beginStep(ctx context.Context, ro *v1alpha1.Rollout) (s *situation, m *memory, release func(), err error) {
-	return r.open(ctx, ro, func(*memory) {})
+	return whole(r.open(ctx, ro, func(*memory) {}))
+}
+
+func whole(s *situation, m *memory, release func(), err error) (*situation, *memory, func(), error) {
+	if err == nil && s.broken != nil {
+		release()
+		return nil, nil, nil, s.broken
+	}
+	return s, m, release, err
 }
 
 func (r *Router) open(ctx context.Context, ro *v1alpha1.Rollout, note func(*memory)) (*situation, *memory, func(), error) {
@@ -116,21 +132,51 @@ func (r *Router) open(ctx context.Context, ro *v1alpha1.Rollout, note func(*memo
 
 // situationOf looks, claims what the Rollout handles, and remembers it.
 func (r *Router) situationOf(ctx context.Context, ro *v1alpha1.Rollout, m *memory, note func(*memory)) (*situation, error) {
+	m.lastCall = r.clock.Now()
 	subject, err := r.subjectAgain(ro, m)
 	if err != nil {
 		return nil, r.refuse(m, ro, err)
 	}
 	note(m)
+	if err := r.leaveBehind(ctx, m, &subject); err != nil {
+		return nil, err
+	}
 	s, err := r.look(ro, subject, m.templates)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.claim(ctx, s); err != nil {
-		return nil, r.refuse(m, ro, err)
+	if s.broken == nil {
+		if err := r.claim(ctx, s); err != nil {
+			return nil, r.refuse(m, ro, err)
+		}
 	}
-	m.refused, m.subject = "", s.subject
+	if s.routesErr != nil {
+		_ = r.refuse(m, ro, s.routesErr) // VerifyWeight answers with it; weights go on without managed routes
+	} else {
+		m.refused = ""
+	}
+	m.subject = s.subject
+	m.observe(s, m.lastCall)
 	r.memories.follow(ro.UID, m, subject.objects())
 	return s, nil
+}
+
+// leaveBehind forgets what was applied to other sides or on another scale, and
+// removes managed routes whose names are no longer among managedRoutes: nobody
+// would ever remove them again, and they would count as routes of the user's.
+func (r *Router) leaveBehind(ctx context.Context, m *memory, s *subject) error {
+	before := m.subject
+	if before.ref.UID == "" {
+		return nil
+	}
+	if !before.sameSides(s) {
+		m.applied, m.labelled, m.seen = nil, hashes{}, false
+	}
+	before.managed = slices.DeleteFunc(slices.Clone(before.managed), func(name string) bool { return slices.Contains(s.managed, name) })
+	if len(before.managed) == 0 {
+		return nil
+	}
+	return r.removeAllManaged(ctx, before, m)
 }
 
 // subjectAgain is subjectOf, but for a Rollout of the same version: a reconcile is

@@ -9,23 +9,28 @@ import (
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/destinationrule"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/hostname"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
 
-// situation is all that one call looks at, read once at its beginning. It is
-// complete or there is none: an object that is missing or does not fit is an
-// error before anything is written.
+// situation is all that one call looks at, read once at its beginning. An object
+// that is missing or does not fit is an error before anything is written; only what
+// gives the canary less is written all the same, to the other objects.
 type situation struct {
 	subject
 	split    virtualservice.Split
-	services []*virtualservice.VirtualService // in the order of config.VirtualServices
-	rule     *destinationrule.DestinationRule // nil at host level
-	sets     []cluster.ReplicaSet
-	pods     map[types.UID][]cluster.PodGroup // by ReplicaSet
-	selects  selectors
+	services []*virtualservice.VirtualService // those that can be read and handled, in the order of the configuration
+	wants    []config.VirtualService          // what the configuration says of each
+	// broken is why others of them cannot; what gives the canary less goes on without
+	// them.
+	broken  error
+	rule    *destinationrule.DestinationRule // nil at host level
+	sets    []cluster.ReplicaSet
+	pods    map[types.UID][]cluster.PodGroup // by ReplicaSet
+	selects selectors
 	// templates are those of a running experiment.
 	templates []template
 
@@ -46,19 +51,18 @@ func (r *Router) look(ro *v1alpha1.Rollout, subject subject, templates []templat
 	return s, nil
 }
 
-// lookAt reads the objects and ReplicaSets. Its error joins all problems, so
-// that a user repairs them in one go.
+// lookAt reads the objects and ReplicaSets. Its error, as broken, joins all
+// problems, so that a user repairs them in one go.
 func (r *Router) lookAt(subject subject, templates []template) (*situation, error) {
 	s := &situation{subject: subject}
 	if err := r.lookAtSides(s); err != nil {
 		return nil, err
 	}
-	if err := r.lookAtServices(s); err != nil {
-		return nil, err
-	}
+	r.lookAtServices(s)
 	s.takeTemplates(templates, r.options.ClusterDomain)
-	if err := s.readWeights(); err != nil {
-		return nil, err
+	s.readWeights()
+	if len(s.services) == 0 {
+		return nil, s.broken
 	}
 	s.selects = r.selectorsOf(s)
 	return s, r.lookAtPods(s)
@@ -112,46 +116,46 @@ func (r *Router) lookAtSides(s *situation) error {
 }
 
 // lookAtServices reads the VirtualServices.
-func (r *Router) lookAtServices(s *situation) error {
-	var errs []error
+func (r *Router) lookAtServices(s *situation) {
 	for _, want := range s.config.VirtualServices {
 		vs, err := r.cluster.VirtualService(want.Namespace, want.Name)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("VirtualService %s/%s: %w", want.Namespace, want.Name, err))
-		}
-		s.services = append(s.services, vs)
-	}
-	return errors.Join(errs...)
-}
-
-// readWeights reads what the VirtualServices give the canary now.
-func (s *situation) readWeights() error {
-	var errs []error
-	s.known, s.uniform = true, true
-	for i, vs := range s.services {
-		weight, known, uniform, err := s.readWeight(vs, i)
-		if err != nil {
-			errs = append(errs, err)
+			s.broken = errors.Join(s.broken, fmt.Errorf("VirtualService %s/%s: %w", want.Namespace, want.Name, err))
 			continue
 		}
-		s.uniform = s.uniform && uniform && (i == 0 || weight == s.written)
-		s.known = s.known && known
-		s.written = max(s.written, weight)
+		s.services, s.wants = append(s.services, vs), append(s.wants, want)
 	}
-	return errors.Join(errs...)
 }
 
-func (s *situation) readWeight(vs *virtualservice.VirtualService, i int) (weight int32, known, uniform bool, err error) {
-	routes, err := vs.Select(s.selection(i), s.split)
+// readWeights reads what the VirtualServices give the canary now, and leaves out
+// those that cannot be handled.
+func (s *situation) readWeights() {
+	services, wants := s.services, s.wants
+	s.services, s.wants = nil, nil
+	s.known, s.uniform = true, true
+	for i, vs := range services {
+		weight, known, uniform, err := s.readWeight(vs, wants[i])
+		if err != nil {
+			s.broken = errors.Join(s.broken, err)
+			continue
+		}
+		s.uniform = s.uniform && uniform && (len(s.services) == 0 || weight == s.written)
+		s.known = s.known && known
+		s.written = max(s.written, weight)
+		s.services, s.wants = append(s.services, vs), append(s.wants, wants[i])
+	}
+}
+
+func (s *situation) readWeight(vs *virtualservice.VirtualService, want config.VirtualService) (weight int32, known, uniform bool, err error) {
+	routes, err := vs.Select(s.selection(want), s.split)
 	if err != nil {
 		return 0, false, false, err
 	}
 	return vs.CanaryWeight(routes, s.split)
 }
 
-// selection says which routes of the i-th VirtualService are ours.
-func (s *situation) selection(i int) virtualservice.Selection {
-	want := s.config.VirtualServices[i]
+// selection says which routes of a VirtualService are ours.
+func (s *situation) selection(want config.VirtualService) virtualservice.Selection {
 	selection := virtualservice.Selection{HTTP: want.Routes, AllMatching: want.AllMatchingRoutes, Managed: s.managed}
 	for _, tls := range want.TLSRoutes {
 		selection.TLS = append(selection.TLS, virtualservice.TLSRoute{Port: tls.Port, SNIHosts: tls.SNIHosts})

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,12 +26,18 @@ type subject struct {
 	// ask for.
 	managed []string
 	routes  []virtualservice.ManagedRoute
+	// routesErr is why the steps cannot be read. There are no managed routes then,
+	// and no weight is verified, but weights, scaling, deadline and abort go on.
+	routesErr error
 	// atEnd tells that all steps are done or skipped, rollbackWindow is
 	// spec.rollbackWindow.revisions: together they tell whether steps were skipped.
 	atEnd          bool
 	rollbackWindow int32
 	// aborted is status.abort.
 	aborted bool
+	// step and recorded are status.currentStepIndex and the canary's weight in the
+	// status: with all else they tell whether the controller has moved on.
+	step, recorded int32
 	// facts are those that the Rollout tells; the intended count is filled in
 	// once its ReplicaSets are known.
 	facts guard.Facts
@@ -69,8 +76,27 @@ func (r *Router) subjectOf(ro *v1alpha1.Rollout) (subject, error) {
 	}
 	s.managed, s.atEnd, s.aborted = managedroute.Names(ro), managedroute.AtEnd(ro), ro.Status.Abort
 	routes, err := managedroute.FromRollout(ro)
-	s.routes = routes.Routes()
-	return s, err
+	s.routes, s.routesErr = routes.Routes(), err
+	if ro.Status.CurrentStepIndex != nil {
+		s.step = *ro.Status.CurrentStepIndex
+	}
+	if weights := ro.Status.Canary.Weights; weights != nil {
+		s.recorded = weights.Canary.Weight
+	}
+	return s, nil
+}
+
+// sameAs tells whether nothing of the Rollout that counts has changed. Its
+// resourceVersion alone says little: the controller notes every pod in the status.
+func (s subject) sameAs(other subject) bool {
+	s.ref, other.ref = corev1.ObjectReference{}, corev1.ObjectReference{}
+	s.facts.Intended, other.facts.Intended = 0, 0
+	return reflect.DeepEqual(s, other)
+}
+
+// sameSides tells whether weights of the one mean the same for the other.
+func (s *subject) sameSides(other *subject) bool {
+	return s.facts.Max == other.facts.Max && reflect.DeepEqual(s.config, other.config)
 }
 
 // referenceTo is the Rollout as an Event names it.

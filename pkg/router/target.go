@@ -35,36 +35,48 @@ func (r *Router) writeRoutes(ctx context.Context, s *situation, m *memory, canar
 	return r.writeTarget(ctx, s, m, target)
 }
 
-// writeTarget computes all patches before the first is sent, so that an object
-// that does not fit leaves the others as they are. With one exception: a weight
-// that has to go down does not wait for a managed route that cannot be made. It is
-// written without them, and the error comes afterwards.
+// writeTarget brings the VirtualServices to a target and remembers it as what the
+// watch keeps up. Where not all of it could be written the watch keeps up nothing,
+// and only takes what pods cannot serve, until a call succeeds.
+//
+// A weight that has to go down does not wait for a managed route that cannot be
+// made. It is written without them, and the error comes afterwards.
 func (r *Router) writeTarget(ctx context.Context, s *situation, m *memory, target virtualservice.Target) error {
-	err := s.check(target)
-	if err == nil {
-		return r.writeAll(ctx, s, m, target)
-	}
-	bare := *withoutManaged(&target)
-	if len(target.Managed) == 0 || target.Canary >= s.written || s.check(bare) != nil {
-		return err
-	}
-	return errorAfter(r.writeAll(ctx, s, m, bare), err)
-}
-
-func (r *Router) writeAll(ctx context.Context, s *situation, m *memory, target virtualservice.Target) error {
-	if r.anotherWrote(s) && !s.holds(target) {
+	if r.anotherWrote(s, target) {
 		if err := r.upToDate(ctx, s); err != nil {
 			return err
 		}
 	}
+	m.applied = nil
+	failed := s.check(target)
+	if failed != nil {
+		bare := *withoutManaged(&target)
+		if len(target.Managed) == 0 || !s.takes(target.Canary) || s.check(bare) != nil {
+			return failed
+		}
+		target = bare
+	}
+	if err := r.writeAll(ctx, s, m, target); err != nil {
+		return errors.Join(failed, err)
+	}
+	if s.broken == nil {
+		m.applied = &target
+	}
+	r.lookAfterSettle(s)
+	return failed
+}
+
+// writeAll writes one VirtualService after the other; check has shown that all
+// patches can be computed.
+func (r *Router) writeAll(ctx context.Context, s *situation, m *memory, target virtualservice.Target) error {
 	var written []string
-	for i := range s.config.VirtualServices {
-		name := fmt.Sprintf("VirtualService %s/%s", s.config.VirtualServices[i].Namespace, s.config.VirtualServices[i].Name)
+	for i := range s.services {
+		name := fmt.Sprintf("VirtualService %s/%s", s.wants[i].Namespace, s.wants[i].Name)
 		changed, err := r.writeOne(ctx, s, i, target)
 		if err != nil {
 			// What was written counts, and so may what was not answered.
 			m.noteWrite(s, target, r.clock.Now())
-			return partly(err, written, s.config.VirtualServices[i+1:])
+			return partly(err, written, s.wants[i+1:])
 		}
 		if changed {
 			written = append(written, name)
@@ -73,8 +85,6 @@ func (r *Router) writeAll(ctx context.Context, s *situation, m *memory, target v
 	if len(written) > 0 {
 		m.noteWrite(s, target, r.clock.Now())
 	}
-	m.applied = &target
-	r.lookAfterSettle(s)
 	return nil
 }
 
@@ -97,22 +107,58 @@ func (r *Router) upToDate(ctx context.Context, s *situation) error {
 // check computes all patches and throws them away.
 func (s *situation) check(target virtualservice.Target) error {
 	var errs []error
-	for i, vs := range s.services {
-		_, _, err := s.patch(vs, i, target)
+	for i := range s.services {
+		_, _, err := s.patch(i, target)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-func (s *situation) patch(vs *virtualservice.VirtualService, i int, target virtualservice.Target) (jsonpatch.Patch, []virtualservice.Change, error) {
-	routes, err := vs.Select(s.selection(i), s.split)
+func (s *situation) patch(i int, target virtualservice.Target) (jsonpatch.Patch, []virtualservice.Change, error) {
+	return s.patchOf(s.services[i], i, target)
+}
+
+// patchOf is the patch for a version of the i-th VirtualService. A managed route
+// that has no place in it may have one in another.
+func (s *situation) patchOf(vs *virtualservice.VirtualService, i int, target virtualservice.Target) (jsonpatch.Patch, []virtualservice.Change, error) {
+	routes, err := vs.Select(s.selection(s.wants[i]), s.split)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !anyHTTP(routes) {
-		target.Managed = nil // another of the VirtualServices has a place for them
+		target.Managed = nil
 	}
-	return vs.Set(routes, s.split, target)
+	patch, changes, err := vs.Set(routes, s.split, target)
+	if errors.Is(err, virtualservice.ErrNoPlace) && len(s.services) > 1 {
+		target.Managed = s.withPlace(vs, i, target)
+		return vs.Set(routes, s.split, target)
+	}
+	return patch, changes, err
+}
+
+// withPlace are the managed routes without those that have a place in another of
+// the VirtualServices only.
+func (s *situation) withPlace(vs *virtualservice.VirtualService, i int, target virtualservice.Target) []virtualservice.ManagedRoute {
+	fits := func(vs *virtualservice.VirtualService, i int, route virtualservice.ManagedRoute) bool {
+		alone := target
+		alone.Managed = []virtualservice.ManagedRoute{route}
+		routes, err := vs.Select(s.selection(s.wants[i]), s.split)
+		if err == nil {
+			_, _, err = vs.Set(routes, s.split, alone)
+		}
+		return !errors.Is(err, virtualservice.ErrNoPlace)
+	}
+	return slices.DeleteFunc(slices.Clone(target.Managed), func(route virtualservice.ManagedRoute) bool {
+		if fits(vs, i, route) {
+			return false
+		}
+		for j, other := range s.services {
+			if j != i && fits(other, j, route) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func anyHTTP(routes []virtualservice.Route) bool {
@@ -127,8 +173,8 @@ func anyHTTP(routes []virtualservice.Route) bool {
 // holds reports whether every VirtualService is as the target wants it, to the
 // letter: the patch that would bring it there is empty.
 func (s *situation) holds(target virtualservice.Target) bool {
-	for i, vs := range s.services {
-		patch, _, err := s.patch(vs, i, target)
+	for i := range s.services {
+		patch, _, err := s.patch(i, target)
 		if err != nil || len(patch) > 0 {
 			return false
 		}
@@ -139,10 +185,10 @@ func (s *situation) holds(target virtualservice.Target) bool {
 // writeOne writes one VirtualService and tells of it.
 func (r *Router) writeOne(ctx context.Context, s *situation, i int, target virtualservice.Target) (bool, error) {
 	var changes []virtualservice.Change
-	want := s.config.VirtualServices[i]
+	want := s.wants[i]
 	changed, err := r.update(ctx, want.Namespace, want.Name,
 		func(vs *virtualservice.VirtualService) (patch jsonpatch.Patch, err error) {
-			patch, changes, err = s.patch(vs, i, target)
+			patch, changes, err = s.patchOf(vs, i, target)
 			return patch, err
 		})
 	if changed {

@@ -12,11 +12,14 @@ import (
 // reconcile; false with an error lets scaling, deadline and abort go on. Which
 // of the two a held canary gets is the guard's table of answers.
 func (r *Router) VerifyWeight(ctx context.Context, ro *v1alpha1.Rollout, desired int32, additional []v1alpha1.WeightDestination) (bool, error) {
-	s, m, release, err := r.begin(ctx, ro, additional)
+	s, m, release, err := r.beginWhole(ctx, ro, additional)
 	if err != nil {
 		return false, err
 	}
 	defer release()
+	if s.routesErr != nil {
+		return false, s.routesErr
+	}
 	v, err := r.judge(s, m, desired)
 	if err != nil {
 		return false, err

@@ -179,10 +179,11 @@ func (r *Router) watchLook(ctx context.Context, rollout types.UID) (again time.D
 		return watchBusy, nil // a call is under way; a worker must not wait for it
 	}
 	defer m.turn.Release(1)
-	if !m.asked {
+	news, isNews := r.watch.takeNews(rollout)
+	if !m.asked || !r.claims.hold(rollout) {
 		return 0, nil
 	}
-	if !r.watch.alive() {
+	if now := r.clock.Now(); !r.watch.alive() || now.Sub(m.lastCall) > lease {
 		return notNow, nil // a controller that saw the same change calls soon
 	}
 	s, err := r.lookAt(m.subject, m.templates)
@@ -192,10 +193,11 @@ func (r *Router) watchLook(ctx context.Context, rollout types.UID) (again time.D
 	if err != nil {
 		return 0, err
 	}
+	m.observe(s, r.clock.Now())
 	changed := m.changedAt
 	again, err = r.heal(ctx, s, m)
-	if at, there := r.watch.takeNews(rollout); there && m.changedAt != changed {
-		r.options.Recorder.Reaction(r.clock.Now().Sub(at))
+	if isNews && m.changedAt != changed {
+		r.options.Recorder.Reaction(r.clock.Now().Sub(news))
 	}
 	return again, err
 }
@@ -203,5 +205,7 @@ func (r *Router) watchLook(ctx context.Context, rollout types.UID) (again time.D
 // forgotten is told of a Rollout that nobody asks about any more.
 func (r *Router) forgotten(rollout types.UID, s subject) {
 	r.claims.release(rollout)
+	r.own.forget(s.objects())
+	r.watch.takeNews(rollout)
 	r.options.Recorder.Forget(s.ref.Namespace, s.ref.Name)
 }

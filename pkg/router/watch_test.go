@@ -88,9 +88,13 @@ func TestAProcessThatIsNoLongerCalledStopsWriting(t *testing.T) {
 		t.Fatalf("written after the lease: %v", w.writes)
 	}
 	r.Called()
-	if again, err := r.watchLook(context.Background(), "uid-1"); again != 0 || err != nil {
-		t.Errorf("again %v, error %v", again, err)
+	if again, err := r.watchLook(context.Background(), "uid-1"); again != notNow || err != nil {
+		t.Errorf("called, but not for this Rollout: again %v, error %v", again, err)
 	}
+	if _, err := r.VerifyWeight(context.Background(), rollout(hostConfig), 100, nil); err == nil {
+		t.Error("100 is verified with 2 pods")
+	}
+	settled(t, w, r)
 	if got := w.weights(); got != "90/10" {
 		t.Errorf("once called again: %s", got)
 	}

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
@@ -30,14 +31,27 @@ func (r *Router) SetWeight(ctx context.Context, ro *v1alpha1.Rollout, desired in
 	if s.pinErr != nil && v.next > s.written {
 		return s.pinErr
 	}
+	if s.broken != nil && !s.takes(v.next) {
+		return s.broken
+	}
 	if err := r.stableFirst(ctx, s, m, v.next); err != nil {
-		return err
+		return errors.Join(s.broken, err)
 	}
 	if err := r.writeRoutes(ctx, s, m, v.next); err != nil {
-		return err
+		return errors.Join(s.broken, err)
+	}
+	if s.broken != nil {
+		return s.broken // what could be taken from the canary has been
 	}
 	r.report(s, m, v)
 	return errorOrNil(v.answers.SetWeightErr)
+}
+
+// takes tells whether this weight takes from the canary what it has: some of its
+// weight, or its managed routes.
+func (s *situation) takes(weight int32) bool {
+	canary, _ := s.sideWeights()
+	return weight < canary
 }
 
 // report tells what a SetWeight found, each of it once.
@@ -63,7 +77,13 @@ func (r *Router) stableFirst(ctx context.Context, s *situation, m *memory, weigh
 	if err != nil || s.podsOf(canarySide, routed.canary).Available == 0 {
 		return err // a canary without pods loses its weight, whatever the label says
 	}
-	return r.moveLabels(ctx, s, m, hashes{stable: s.status.stable})
+	if err := r.moveLabels(ctx, s, m, hashes{stable: s.status.stable}); err != nil {
+		return err
+	}
+	if m.labelled != (hashes{}) && s.status.stable != "" {
+		m.labelled.stable = s.status.stable
+	}
+	return nil
 }
 
 // noteDesired remembers what was asked for and warns, once per value, when it

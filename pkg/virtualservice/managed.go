@@ -3,6 +3,7 @@ package virtualservice
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -144,14 +145,19 @@ func (e *edit) derive(pairs []pair) (map[int][]derived, error) {
 	return routes, nil
 }
 
+// ErrNoPlace is in the error of Set when a managed route shares no request with any
+// of the http routes, or there is none. A Rollout with several VirtualServices may
+// have a place for it in another one.
+var ErrNoPlace = errors.New("it has no place here")
+
 // made is an error where a managed route would be nowhere.
 func (e *edit) made(name string, sources, made int) error {
 	switch {
 	case sources == 0:
-		return e.vs.errorf("%s has no http route to stand before: list one under routes, or remove the step", managedName(name))
+		return e.vs.errorf("%s: %w: no http route was selected that it could stand before; list one under routes, or remove the step", managedName(name), ErrNoPlace)
 	case made == 0:
-		return e.vs.errorf("%s: no request can match both the step and one of the %d http routes before which it is to stand: correct the match of the step, or of the route",
-			managedName(name), sources)
+		return e.vs.errorf("%s: %w: no request can match both the step and one of the %d http routes before which it is to stand; correct the match of the step, or of the route",
+			managedName(name), ErrNoPlace, sources)
 	}
 	return nil
 }

@@ -276,7 +276,7 @@ func TestManagedRoutesAndTLS(t *testing.T) {
 	tlsRoute := tls([]string{"443 a"}, ours(100, 0)...)
 	t.Run("a tls route alone has no place for one", func(t *testing.T) {
 		_, _, err := setTarget(virtualService(fields{"tls": []any{tlsRoute}}), virtualservice.Selection{}, byHosts(), wants(0, header("hdr")))
-		mention(t, err, "VirtualService shop/web: ", `managed route "hdr" has no http route to stand before`, "list one under routes, or remove the step")
+		mention(t, err, "VirtualService shop/web: ", `managed route "hdr": it has no place here: no http route was selected that it could stand before`, "list one under routes, or remove the step")
 	})
 	t.Run("one that was left behind goes, whatever else is handled", func(t *testing.T) { // argo-rollouts#2501
 		after, _ := reach(t, virtualService(fields{"tls": []any{tlsRoute}, "http": []any{http("hdr", to("canary")), http("x", foreign()...)}}), byHosts(), wants(10))

@@ -27,7 +27,9 @@ func Parse(u *unstructured.Unstructured, fieldManager string) *VirtualService {
 		LastChange:  object.LastChange(u),
 	}
 	for _, protocol := range []Protocol{HTTP, TLS, TCP} {
-		vs.Ours = vs.Ours || object.Owns(u, fieldManager, "spec", string(protocol))
+		if object.Owns(u, fieldManager, "spec", string(protocol)) {
+			vs.Ours = append(vs.Ours, protocol)
+		}
 	}
 	spec := object.ContentOf(u).Field("spec")
 	http, httpErr := parseRoutes(HTTP, spec)

@@ -3,6 +3,7 @@ package virtualservice_test
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -64,7 +65,7 @@ func TestParseReadsWhatRoutingNeeds(t *testing.T) {
 			Entries:   map[string]json.RawMessage{"shop/web": json.RawMessage(`["exp-b","exp-a"]`)},
 			Annotated: true,
 		},
-		Ours:       true,
+		Ours:       []virtualservice.Protocol{virtualservice.HTTP},
 		LastChange: time.Date(2024, 6, 1, 12, 0, 0, 0, time.UTC),
 		HTTP: []virtualservice.Route{
 			{Protocol: "http", Index: 0, Name: "primary", Destinations: []virtualservice.Destination{
@@ -286,14 +287,14 @@ func TestRoutesAreNamedForPeople(t *testing.T) {
 func TestWhoChangedTheRoutesLast(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		manager, fields string
-		want            bool
+		want            []virtualservice.Protocol
 	}{
-		"we, in http":                  {manager, `{"f:spec": {"f:http": {}}}`, true},
-		"we, in tls":                   {manager, `{"f:spec": {"f:tls": {}}}`, true},
-		"we, in tcp":                   {manager, `{"f:spec": {"f:tcp": {}}}`, true},
-		"we, but only the annotation":  {manager, `{"f:metadata": {"f:annotations": {"f:x": {}}}}`, false},
-		"somebody else":                {"kubectl", `{"f:spec": {"f:http": {}}}`, false},
-		"we, but something else there": {manager, `{"f:spec": {"f:hosts": {}}}`, false},
+		"we, in http":                  {manager, `{"f:spec": {"f:http": {}}}`, []virtualservice.Protocol{"http"}},
+		"we, in tls":                   {manager, `{"f:spec": {"f:tls": {}}}`, []virtualservice.Protocol{"tls"}},
+		"we, in http and tcp":          {manager, `{"f:spec": {"f:http": {}, "f:tcp": {}}}`, []virtualservice.Protocol{"http", "tcp"}},
+		"we, but only the annotation":  {manager, `{"f:metadata": {"f:annotations": {"f:x": {}}}}`, nil},
+		"somebody else":                {"kubectl", `{"f:spec": {"f:http": {}}}`, nil},
+		"we, but something else there": {manager, `{"f:spec": {"f:hosts": {}}}`, nil},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			var owned fields
@@ -302,8 +303,12 @@ func TestWhoChangedTheRoutesLast(t *testing.T) {
 			}
 			u := virtualService(one(ours(100, 0)...))
 			u.Object["metadata"].(fields)["managedFields"] = []any{fields{"manager": tc.manager, "operation": "Update", "fieldsV1": owned}}
-			if got := virtualservice.Parse(u, manager).Ours; got != tc.want {
-				t.Errorf("ours = %v, want %v", got, tc.want)
+			vs := virtualservice.Parse(u, manager)
+			if diff := cmp.Diff(tc.want, vs.Ours); diff != "" {
+				t.Errorf("ours (-want +got):\n%s", diff)
+			}
+			if got := vs.LastChangedByUs(vs.HTTP); got != slices.Contains(tc.want, virtualservice.HTTP) {
+				t.Errorf("its http routes were last changed by us: %v", got)
 			}
 		})
 	}

@@ -36,9 +36,9 @@ type VirtualService struct {
 
 	// HTTP, TLS and TCP are the routes in the order of the object.
 	HTTP, TLS, TCP []Route
-	// Ours tells that the last who changed the list of routes of some protocol was a
-	// process of this plugin: our field manager owns it in metadata.managedFields.
-	Ours bool
+	// Ours are the protocols whose list of routes was last changed by a process of
+	// this plugin: our field manager owns it in metadata.managedFields.
+	Ours []Protocol
 	// Experiments is the account of the destinations that were added for experiments.
 	Experiments ownership.Account
 	// LastChange is when anybody last changed the object by the API server's clock,
@@ -54,6 +54,17 @@ var (
 	_ runtime.Object = (*VirtualService)(nil)
 	_ metav1.Object  = (*VirtualService)(nil)
 )
+
+// LastChangedByUs tells whether the lists in which these routes stand were all last
+// changed by a process of this plugin.
+func (vs *VirtualService) LastChangedByUs(routes []Route) bool {
+	for _, route := range routes {
+		if !slices.Contains(vs.Ours, route.Protocol) {
+			return false
+		}
+	}
+	return len(routes) > 0
+}
 
 // Route is one entry of spec.http, spec.tls or spec.tcp.
 type Route struct {
@@ -207,6 +218,7 @@ func (vs *VirtualService) DeepCopy() *VirtualService {
 	out := *vs
 	vs.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	out.Experiments = vs.Experiments.DeepCopy()
+	out.Ours = slices.Clone(vs.Ours)
 	out.HTTP, out.TLS, out.TCP = copyRoutes(vs.HTTP), copyRoutes(vs.TLS), copyRoutes(vs.TCP)
 	return &out
 }

@@ -1,0 +1,101 @@
+package router
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestAClockAheadDoesNotSwitchSettleOff(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"equal clocks": 0, "the API server's is 5 s ahead": 5 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, subsetVirtualService, subsetDestinationRule)
+			w.afterWrite = func() {
+				for _, u := range w.objects {
+					mf := u.GetManagedFields()
+					for i := range mf {
+						mf[i].Time = &metav1.Time{Time: w.clock.Now().Add(ahead).Truncate(time.Second)}
+					}
+					u.SetManagedFields(mf)
+				}
+			}
+			w.pods("v1", 20, 20)
+			w.pods("v2", 20, 20)
+			w.pods("v3", 0, 2)
+			r := w.router()
+			ro := rollout(subsetConfig)
+			ro.Status.StableRS, ro.Status.CurrentPodHash = "v1", "v2"
+			mustUpdate(t, r, ro, "v2", "v1")
+			if err := setWeight(t, r, ro, 20); err != nil {
+				t.Fatal(err)
+			}
+			w.pass(time.Hour)
+			ro.Status.CurrentPodHash = "v3"
+			if err := setWeight(t, r, ro, 0); err != nil {
+				t.Fatal(err)
+			}
+			w.pass(10 * time.Millisecond)
+			if err := updateHash(r, ro, "v3", "v1"); err == nil {
+				t.Errorf("the canary's label moved to a hash without pods 10 ms after its weight was lowered: %s", w.labels())
+			}
+		})
+	}
+}
+
+func TestABusyVirtualServiceDoesNotKeepALabelFromMoving(t *testing.T) {
+	w := newWorld(t, subsetVirtualService, subsetDestinationRule)
+	w.pods("v1", 20, 20)
+	w.pods("v2", 20, 20)
+	w.pods("v3", 0, 2)
+	r := w.router()
+	ro := rollout(subsetConfig)
+	ro.Status.StableRS, ro.Status.CurrentPodHash = "v1", "v2"
+	mustUpdate(t, r, ro, "v2", "v1")
+	if err := setWeight(t, r, ro, 20); err != nil {
+		t.Fatal(err)
+	}
+	ro.Status.CurrentPodHash = "v3"
+	if err := setWeight(t, r, ro, 0); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	for i := 0; i < 300; i++ {
+		w.pass(time.Second)
+		// another Rollout's route in the same object, an annotation, a GitOps loop: not our weights
+		u := w.objects["VirtualService shop/cart"].DeepCopy()
+		u.SetAnnotations(map[string]string{"touched": fmt.Sprint(i)})
+		w.byHand(u)
+		w.store(u)
+		if err = updateHash(r, ro, "v3", "v1"); err == nil {
+			return
+		}
+	}
+	t.Errorf("five minutes after the weight went to 0: %v", err)
+}
+
+func TestALabelMovesOneSettleAfterItsWeight(t *testing.T) {
+	w := newWorld(t, subsetVirtualService, subsetDestinationRule)
+	w.pods("v1", 20, 20)
+	w.pods("v2", 20, 20)
+	w.pods("v3", 0, 2)
+	r := w.router()
+	ro := rollout(subsetConfig)
+	ro.Status.StableRS, ro.Status.CurrentPodHash = "v1", "v2"
+	mustUpdate(t, r, ro, "v2", "v1")
+	if err := setWeight(t, r, ro, 20); err != nil {
+		t.Fatal(err)
+	}
+	ro.Status.CurrentPodHash = "v3"
+	if err := setWeight(t, r, ro, 0); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < 5; i++ {
+		w.pass(time.Second)
+		if updateHash(r, ro, "v3", "v1") == nil {
+			return
+		}
+	}
+	t.Error("control failed")
+}
