@@ -39,7 +39,7 @@ func FromRollout(ro *v1alpha1.Rollout) (Set, error) {
 			break
 		}
 		if err := s.take(step, at.Index(i)); err != nil {
-			return Set{}, fmt.Errorf("Rollout %s/%s: %w", ro.Namespace, ro.Name, err)
+			return Set{}, fmt.Errorf("steps of Rollout %s/%s: %w", ro.Namespace, ro.Name, err)
 		}
 	}
 	return s, nil

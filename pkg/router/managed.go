@@ -34,7 +34,7 @@ func (r *Router) setManaged(ctx context.Context, ro *v1alpha1.Rollout, take func
 		return err
 	}
 	if err := take(set); err != nil {
-		return fmt.Errorf("Rollout %s/%s: %w", ro.Namespace, ro.Name, err)
+		return fmt.Errorf("steps of Rollout %s/%s: %w", ro.Namespace, ro.Name, err)
 	}
 	s, m, release, err := r.beginStep(ctx, ro)
 	if err != nil {
