@@ -113,6 +113,9 @@ func (r *Router) relieve(ctx context.Context, s *situation, m *memory, v verdict
 	if ours, err := r.askedLately(ctx, s, m); err != nil || !ours {
 		return false, err
 	}
+	if s.check(target) != nil {
+		target.Managed = nil // what cannot be made does not keep up what cannot be served
+	}
 	if err := r.writeAll(ctx, s, m, target); err != nil {
 		return false, err
 	}

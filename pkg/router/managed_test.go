@@ -250,6 +250,11 @@ func TestAWeightThatHasToGoDownDoesNotWaitForAManagedRouteThatCannotBeMade(t *te
 		t.Fatal("the route was made of what cannot be combined")
 	}
 	w.pods("new", 1, 2)
+	watched(t, r)
+	if w.weights() != "95/5" {
+		t.Errorf("the watch leaves %s, want 95/5", w.weights())
+	}
+	w.setWeights("90/10")
 	err := r.SetWeight(context.Background(), ro, 10, nil)
 	if err == nil || w.weights() != "95/5" {
 		t.Errorf("weights %s, error %v; want 95/5 and the error", w.weights(), err)
