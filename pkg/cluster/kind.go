@@ -40,7 +40,7 @@ type kind[T view] struct {
 	parse    func(*unstructured.Unstructured) T
 	written  written[T]
 	hooks    hooks
-	// asked says in which cluster what is not found is not, where there are two.
+	// asked says in which cluster what is not found is not.
 	asked string
 }
 
@@ -108,11 +108,7 @@ func (k *kind[T]) objectName(namespace, name string) string {
 func (k *kind[T]) get(namespace, name string) (T, error) {
 	brought, found := k.brought(keyOf(namespace, name))
 	if !found {
-		err := error(apierrors.NewNotFound(k.resource(), keyOf(namespace, name)))
-		if k.asked != "" {
-			err = fmt.Errorf("%w in %s", err, k.asked)
-		}
-		return brought, err
+		return brought, fmt.Errorf("%w in %s", apierrors.NewNotFound(k.resource(), keyOf(namespace, name)), k.asked)
 	}
 	return k.written.newest(brought), nil
 }

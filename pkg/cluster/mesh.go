@@ -92,10 +92,11 @@ func (m *mesh) start(ctx context.Context) error {
 	}
 	m.virtualServices = newKind(m.dynamic, versions.virtualServices, "VirtualService", m.namespace, virtualservice.Parse, m.hooks)
 	m.destinationRules = newKind(m.dynamic, versions.destinationRules, "DestinationRule", m.namespace, destinationrule.Parse, m.hooks)
+	asked := "the controller's cluster (for a mesh in another one: --mesh-kubeconfig or --mesh-secret-namespace)"
 	if m.host != "" {
-		asked := "the mesh's cluster " + m.host
-		m.virtualServices.asked, m.destinationRules.asked = asked, asked
+		asked = "the mesh's cluster " + m.host
 	}
+	m.virtualServices.asked, m.destinationRules.asked = asked, asked
 	m.virtualServices.run(m.life, m.log)
 	m.destinationRules.run(m.life, m.log)
 	m.log.Info("watching Istio's resources", "virtualServices", versions.virtualServices.GroupVersion().String(),

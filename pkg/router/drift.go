@@ -119,7 +119,10 @@ func (r *Router) relieve(ctx context.Context, s *situation, m *memory, v verdict
 	if err := r.writeAll(ctx, s, m, target); err != nil {
 		return false, err
 	}
-	m.applied = reduced(m.applied, target)
+	if s.rule == nil || s.labelledAs(routed, m.labelled) {
+		// What a label that somebody else moved has cost comes back with the label.
+		m.applied = reduced(m.applied, target)
+	}
 	r.reportCap(s, m, v)
 	r.reportMetrics(s, v)
 	return true, nil

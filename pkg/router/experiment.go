@@ -100,10 +100,16 @@ func (s *situation) named(t template) bool {
 	return err == nil && hash == t.hash
 }
 
-// subsets are those that the DestinationRule has to have for the templates.
+// subsets are those that the DestinationRule has to have for the templates. One
+// that names other pods while a route still leads there waits: SetWeight takes its
+// share first.
 func (s *situation) subsets() []destinationrule.Experiment {
 	var all []destinationrule.Experiment
 	for _, t := range s.templates {
+		hash, err := s.rule.Hash(t.service)
+		if err == nil && hash != "" && hash != t.hash && s.routedTo(s.templateSide(t.service, s.split.ClusterDomain)) {
+			continue
+		}
 		all = append(all, destinationrule.Experiment{Subset: t.service, Hash: t.hash})
 	}
 	return all

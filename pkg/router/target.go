@@ -67,23 +67,29 @@ func (r *Router) writeTarget(ctx context.Context, s *situation, m *memory, targe
 }
 
 // writeAll writes one VirtualService after the other; check has shown that all
-// patches can be computed.
+// patches can be computed. One that cannot be written ends it, unless the canary is
+// to have less: then the others do not wait for it.
 func (r *Router) writeAll(ctx context.Context, s *situation, m *memory, target virtualservice.Target) error {
 	var written []string
+	var failed error
 	for i := range s.services {
-		name := fmt.Sprintf("VirtualService %s/%s", s.wants[i].Namespace, s.wants[i].Name)
 		changed, err := r.writeOne(ctx, s, i, target)
-		if err != nil {
+		switch {
+		case err != nil && !s.takes(target.Canary):
 			// What was written counts, and so may what was not answered.
 			m.noteWrite(s, target, r.clock.Now())
 			return partly(err, written, s.wants[i+1:])
-		}
-		if changed {
-			written = append(written, name)
+		case err != nil:
+			failed = errors.Join(failed, err)
+		case changed:
+			written = append(written, fmt.Sprintf("VirtualService %s/%s", s.wants[i].Namespace, s.wants[i].Name))
 		}
 	}
-	if len(written) > 0 {
+	if len(written) > 0 || failed != nil {
 		m.noteWrite(s, target, r.clock.Now())
+	}
+	if failed != nil {
+		return partly(failed, written, nil)
 	}
 	return nil
 }

@@ -34,7 +34,18 @@ func (r *Router) VerifyWeight(ctx context.Context, ro *v1alpha1.Rollout, desired
 	if waiting := s.waitingTemplates(target.Experiments); waiting != "" {
 		return false, errorOrNil(waiting)
 	}
-	return s.holds(target) && s.labelled(m) && s.pinErr == nil, s.pinErr
+	return s.holds(target) && s.labelled(m) && s.pinErr == nil && !r.stillSpreading(s, m, v), s.pinErr
+}
+
+// stillSpreading is true for settle after the last write at the full weight with
+// dynamicStableScale: once it is verified the controller takes the stable's pods
+// away, and proxies that have not heard of the weight yet would go on sending
+// requests to them (argo-rollouts#3681). The answer without an error ends the
+// reconcile; at most for settle, so that nothing waits for it for long.
+func (r *Router) stillSpreading(s *situation, m *memory, v verdict) bool {
+	elapsed, known := r.since(m.changedAt)
+	return s.facts.DynamicStableScale && !s.facts.Returning && v.decision.Desired >= v.decision.Max &&
+		known && elapsed < s.config.Guard.Settle
 }
 
 // labelled reports whether the subsets name the hashes that the controller last
