@@ -57,8 +57,14 @@ func newFlags() (*pflag.FlagSet, *options) {
 }
 
 // check refuses what would make every call fail.
-func (o *options) check() error {
+func (o *options) check(rest []string) error {
 	var errs []error
+	if len(rest) > 0 {
+		errs = append(errs, fmt.Errorf("%q is no flag: each of the args is one flag with its value, as in --namespace=shop", rest))
+	}
+	if namespace := o.cluster.Namespace; namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
+		errs = append(errs, fmt.Errorf("--namespace %q: this is no name of a namespace", namespace))
+	}
 	if o.qps <= 0 || o.burst <= 0 {
 		errs = append(errs, fmt.Errorf("--kube-qps %v and --kube-burst %d: both must be above 0", o.qps, o.burst))
 	}

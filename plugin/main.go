@@ -44,7 +44,7 @@ func run(args []string, env func(string) string, stdout, stderr io.Writer) int {
 	flags, o := newFlags()
 	err := flags.Parse(args)
 	if err == nil {
-		err = o.check()
+		err = o.check(flags.Args())
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\nRun it with --help for the list of flags.\n", name, err)

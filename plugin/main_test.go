@@ -80,6 +80,8 @@ func TestWrongFlagsAreRefusedBeforeTheHandshake(t *testing.T) {
 		"allow-cross-namespace":                           {"--allow-cross-namespace=Not_A_Namespace"},
 		"/a and --mesh-secret-namespace b: the cluster":   {"--mesh-kubeconfig=/a", "--mesh-secret-namespace=b"},
 		`--metrics-address: metrics address "8080"`:       {"--metrics-address=8080"},
+		`["edge"] is no flag`:                             {"--metrics-address=:8082", "edge"},
+		`--namespace "A_B": this is no name`:              {"--namespace=A_B"},
 		`--mesh-secret-namespace "a/b": this is no name`:  {"--mesh-secret-namespace=a/b"},
 	} {
 		var stdout, stderr bytes.Buffer

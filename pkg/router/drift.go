@@ -393,7 +393,7 @@ func (r *Router) reportDrift(s *situation, m *memory, kind string, changes []str
 	r.options.Recorder.DriftCorrected(kind)
 	if m.drift.note(r.clock.Now()) {
 		r.cluster.Event(s.ref, true, EventDriftContested, fmt.Sprintf(
-			"%s was changed by somebody else more than %d times within %s: corrections now wait %s and more; let the other writer ignore the weights, the hash labels and the managed routes (docs/gitops.md)",
-			what, driftMost, driftWindow, driftPause))
+			"put back more than %d times within %s, last %s: somebody else writes the same fields; corrections now wait %s and more. Let the other writer ignore the weights, the hash labels and the managed routes (gitops.md of the plugin's documentation)",
+			driftMost, driftWindow, what, driftPause))
 	}
 }
