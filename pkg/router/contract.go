@@ -110,21 +110,21 @@ func (s *situation) podsOf(which side, hash string) guard.Pods {
 
 // reachable is how many of a ReplicaSet's available pods carry what both sides ask
 // for. The pods themselves are counted: their labels may have been changed since
-// they were made. Which of them are available is the ReplicaSet's to say, so that
-// with some pods unreachable the count is the most that it can be. A pod that the
-// watch has not brought yet is taken to be as its template made it.
+// they were made. Which of them are available is the ReplicaSet's to say, so those
+// that cannot be reached are taken to be available: the count is the least that it
+// can be. A pod that the watch has not brought yet is as its template made it.
 func (s *situation) reachable(set cluster.ReplicaSet) int32 {
-	var seen, matching int32
+	var seen, unreachable int32
 	for _, group := range s.pods[set.UID] {
 		seen += group.Count
-		if s.matchesBoth(group.Labels) {
-			matching += group.Count
+		if !s.matchesBoth(group.Labels) {
+			unreachable += group.Count
 		}
 	}
-	if s.matchesBoth(set.Labels) {
-		matching += max(0, set.Available-seen)
+	if !s.matchesBoth(set.Labels) {
+		unreachable += max(0, set.Available-seen)
 	}
-	return min(set.Available, matching)
+	return max(0, set.Available-unreachable)
 }
 
 // matchesBoth tells whether pods with these labels carry what both sides ask for.

@@ -133,3 +133,43 @@ func TestLabelsThatTheControllerChangesAtAPromotionAreNotJudged(t *testing.T) {
 		t.Errorf("events %s", events)
 	}
 }
+
+func TestPodsAreCountedByTheirOwnLabels(t *testing.T) {
+	group := func(count int32, labels map[string]string) cluster.PodGroup {
+		return cluster.PodGroup{Count: count, Labels: labels}
+	}
+	right := map[string]string{"app": "cart", "version": "v2", hashLabel: "v2"}
+	wrong := map[string]string{"app": "cart", "version": "debug", hashLabel: "v2"}
+	for sentence, tc := range map[string]struct {
+		available int32
+		groups    []cluster.PodGroup
+		want      string
+	}{
+		"all as they were made":                         {20, []cluster.PodGroup{group(20, right)}, "0/100"},
+		"no pod has been brought yet":                   {20, nil, "0/100"},
+		"five were given another label":                 {20, []cluster.PodGroup{group(15, right), group(5, wrong)}, "25/75"},
+		"all were":                                      {20, []cluster.PodGroup{group(20, wrong)}, "100/0"},
+		"five were, and five are not available":         {15, []cluster.PodGroup{group(15, right), group(5, wrong)}, "50/50"},
+		"five were, and only five of all are available": {5, []cluster.PodGroup{group(15, right), group(5, wrong)}, "100/0"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			w, r := mislabelled(t, "version: v2")
+			set := w.sets["v2"]
+			set.Available = tc.available
+			w.sets["v2"], w.podLabels["v2"] = set, tc.groups
+			ro := rollout(subsetConfig)
+			ro.Status.StableRS, ro.Status.CurrentPodHash = "v1", "v2"
+			mustUpdate(t, r, ro, "v2", "v1")
+			if err := setWeight(t, r, ro, 100); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.weights(); got != tc.want {
+				t.Errorf("weights %s, want %s", got, tc.want)
+			}
+			told := strings.Contains(strings.Join(w.eventsSince(), "\n"), "version=debug")
+			if told != (len(tc.groups) > 0 && tc.groups[len(tc.groups)-1].Labels["version"] == "debug") {
+				t.Errorf("told of the label: %v", told)
+			}
+		})
+	}
+}
