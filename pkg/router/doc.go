@@ -9,9 +9,28 @@
 // All objects of a call are read and checked before the first is written. When a
 // later write fails the error says which objects were written and which not, and
 // the next call brings them together again: every call writes what should be
-// there, never a difference to what was.
+// there, never a difference to what was. What gives the canary less is written all
+// the same, to whatever can be written.
 //
-// The memory of a Rollout is what the controller last said (hashes and weight),
-// what was last reported, and since when a weight has been held. All of it comes
-// back within one reconcile of a new process.
+// # Between the calls
+//
+// The watch looks at a Rollout when its pods or its objects have changed. First it
+// takes from the canary what its pods cannot serve; that needs nobody's leave. Then
+// it puts back what others changed of what the last call brought about, if that is
+// still this process's to do: not for a Rollout that is gone, has moved on or names
+// another router, not where another process of the plugin has written, not in a
+// quarrel, and not without a call within the lease.
+//
+// # What is kept
+//
+// The memory of a Rollout is what the controller last said (hashes, weight,
+// experiment), what the objects were last brought to, what was last reported, and
+// since when a weight has been held. The claims say which Rollout handles which
+// route. All of it comes back within one reconcile of a new process; nothing is
+// stored but, in the objects, which destinations and subsets are an experiment's.
+//
+// # What it does not do
+//
+// It has no rollout policy: it never gives the canary more than the controller asks
+// for, and ends, aborts or retries nothing.
 package router

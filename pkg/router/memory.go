@@ -103,7 +103,7 @@ type memory struct {
 	settled bool
 }
 
-// memories are the memories of all Rollouts. The zero value is ready.
+// memories are the memories of all Rollouts. They are ready once forgotten is set.
 type memories struct {
 	mu    sync.Mutex
 	of    map[types.UID]*memory
