@@ -1,0 +1,67 @@
+package router
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
+)
+
+// recorded keeps what a Recorder is told, in words.
+type recorded struct{ lines []string }
+
+func (r *recorded) Weights(namespace, rollout string, desired, applied int32, reason string) {
+	r.lines = append(r.lines, fmt.Sprintf("%s/%s %d of %d %s", namespace, rollout, applied, desired, reason))
+}
+func (r *recorded) Forget(namespace, rollout string) {
+	r.lines = append(r.lines, "forget "+namespace+"/"+rollout)
+}
+func (r *recorded) DriftCorrected(kind string) { r.lines = append(r.lines, "drift of "+kind) }
+func (r *recorded) Reaction(time.Duration)     { r.lines = append(r.lines, "reaction") }
+
+func TestTheRecorderIsToldOfWeightsReactionsAndDrift(t *testing.T) {
+	w := hostWorld(t)
+	told := &recorded{}
+	r := newRouter(w, Options{Recorder: told}, hclog.NewNullLogger(), w.clock)
+	ro := rollout(hostConfig)
+	w.rollouts["shop/cart"] = ro
+	r.Called()
+	expect := func(when string, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, told.lines); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+		told.lines = nil
+	}
+	if err := setWeight(t, r, ro, 100); err != nil {
+		t.Fatal(err)
+	}
+	expect("2 of 20 pods", "shop/cart 10 of 100 Proportional")
+	w.pods("new", 20, 20)
+	if err := setWeight(t, r, ro, 100); err != nil {
+		t.Fatal(err)
+	}
+	expect("all pods", "shop/cart 100 of 100 ")
+	w.pods("new", 10, 20)
+	w.pass(time.Second)
+	r.PodsChanged("uid-1")
+	watched(t, r)
+	expect("pods were lost", "shop/cart 50 of 100 Proportional", "reaction")
+	w.setWeights("100/0")
+	watched(t, r)
+	expect("somebody else wrote", "drift of VirtualService", "shop/cart 50 of 100 Proportional")
+	ro.Annotations = map[string]string{PinAnnotation: "5"}
+	if err := setWeight(t, r, ro, 100); err != nil {
+		t.Fatal(err)
+	}
+	expect("pinned", "shop/cart 5 of 100 Pinned")
+	w.pass(2 * forgetAfter)
+	other := rollout(hostConfig)
+	other.UID, other.Name = "uid-2", "other"
+	_ = setWeight(t, r, other, 0)
+	if len(told.lines) == 0 || told.lines[0] != "forget shop/cart" {
+		t.Errorf("nobody asked for hours: %v", told.lines)
+	}
+}
