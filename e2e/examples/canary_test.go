@@ -170,8 +170,8 @@ func (e *example) checkWeights(mark string) {
 			seen, last = append(seen, s.CanaryWeight), s.CanaryWeight
 		}
 	}
-	if diff := cmp.Diff([]int32{10, 50, 100, 0}, seen); diff != "" {
-		e.Errorf("canary weights (-want +got):\n%s", diff)
+	if steps := []int32{10, 50, 100, 0}; !timeline.FollowSteps(seen, steps) {
+		e.Errorf("canary weights %v do not follow the steps %v", seen, steps)
 	}
 	if got := since.Measure().Canary.Points; got > 0.5 {
 		e.Errorf("the canary had %.1f points more than its pods can take", got)

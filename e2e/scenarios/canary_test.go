@@ -50,7 +50,7 @@ func TestACanaryGoesThroughItsStepsAndLeavesTheRestOfTheObjectsAlone(t *testing.
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := weightsSeen(upgrade), []int32{10, 50, 100, 0}; !cmp.Equal(got, want) {
+		if got, want := weightsSeen(upgrade), []int32{10, 50, 100, 0}; !timeline.FollowSteps(got, want) {
 			t.Errorf("canary weights were %v, want %v", got, want)
 		}
 		onlyWeightsAndHashesChanged(t, recorded)

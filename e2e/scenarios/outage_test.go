@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/lab"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/timeline"
 )
 
 // ownController starts a controller for one test that does it harm.
@@ -78,7 +77,7 @@ func TestAPluginThatStartsWithoutTheAPIServerWorksOnceItIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := weightsSeen(upgrade), []int32{50, 100, 0}; !cmp.Equal(got, want) {
+	if got, want := weightsSeen(upgrade), []int32{50, 100, 0}; !timeline.FollowSteps(got, want) {
 		t.Errorf("canary weights were %v, want %v", got, want)
 	}
 }

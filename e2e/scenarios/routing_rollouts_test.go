@@ -216,7 +216,7 @@ func TestOfTwoRolloutsOnOneRouteTheYoungerIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := weightsSeen(upgrade), []int32{50, 100, 0}; !cmp.Equal(got, want) {
+	if got, want := weightsSeen(upgrade), []int32{50, 100, 0}; !timeline.FollowSteps(got, want) {
 		t.Errorf("canary weights were %v, want %v", got, want)
 	}
 	if n := told(recorded, "ConfigurationInvalid"); n > 0 {

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/lab"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/timeline"
 )
@@ -27,7 +25,7 @@ func TestTenthsOfAPercentOnARouteThatWasWrittenByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	hold(t, upgrade, limits("", "Healthy", time.Minute))
-	if got, want := weightsSeen(upgrade), []int32{5, 10, 15, 1000, 0}; !cmp.Equal(got, want) {
+	if got, want := weightsSeen(upgrade), []int32{5, 10, 15, 1000, 0}; !timeline.FollowSteps(got, want) {
 		t.Errorf("canary weights were %v, want %v", got, want)
 	}
 	for i, e := range versions(recorded, timeline.KindVirtualService, name) {
