@@ -91,10 +91,11 @@ func TestWritesCarryTheNameOfThePluginInManagedFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, at := range map[string]time.Time{"VirtualService": vs.LastChange, "DestinationRule": dr.LastWrite} {
-		if at.Before(before) || at.After(time.Now()) {
-			t.Errorf("%s: the last write is said to be of %s", kind, at)
-		}
+	if at := vs.LastChange; at.Before(before) || at.After(time.Now()) {
+		t.Errorf("VirtualService: the last change is said to be of %s", at)
+	}
+	if !vs.LastChangedByUs(vs.HTTP) || !dr.Ours {
+		t.Errorf("the routes are said to be changed by us: %v, the subsets: %v", vs.LastChangedByUs(vs.HTTP), dr.Ours)
 	}
 	want := map[string]metav1.ManagedFieldsOperationType{"lab": metav1.ManagedFieldsOperationApply, cluster.FieldManager: metav1.ManagedFieldsOperationUpdate}
 	for kind, u := range map[string][]metav1.ManagedFieldsEntry{

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,9 +41,6 @@ type DestinationRule struct {
 	// object's managedFields. Istio's definition treats the list as one value, so it
 	// belongs to whoever was the last to change anything in it.
 	Ours bool
-	// LastWrite is when our field manager last wrote the object by the API server's
-	// clock, in whole seconds; zero if it never did.
-	LastWrite time.Time
 	// Malformed is why the object cannot be read at all, and names the field. Every
 	// method returns it. What is wrong inside one subset is in Subset.Malformed.
 	Malformed error

@@ -11,7 +11,7 @@ import (
 
 // Parse reads the view out of u, which is neither changed nor referred to
 // afterwards. fieldManager is the name under which the plugin writes; it is used
-// for LastWrite and Ours.
+// for Ours alone.
 //
 // Parse never fails and never panics. Content of the wrong type is left out and
 // reported where it matters: in Malformed if the object itself, its metadata, spec,
@@ -33,7 +33,6 @@ func Parse(u *unstructured.Unstructured, fieldManager string) *DestinationRule {
 		NativeAnnotation: !annotations.Field(nativeAnnotation).Absent(),
 		Experiments:      ownership.Parse(u),
 		Ours:             object.Owns(u, fieldManager, "spec", "subsets"),
-		LastWrite:        object.LastWrite(u, fieldManager),
 		Malformed:        cmp.Or(err, spec.Object(), hostErr, subsetsErr),
 	}
 }

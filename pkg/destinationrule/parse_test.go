@@ -3,7 +3,6 @@ package destinationrule_test
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,7 +50,6 @@ func TestParseReadsWhatRoutingNeeds(t *testing.T) {
 		NativeAnnotation: true,
 		Experiments:      ownership.Account{Entries: map[string]json.RawMessage{"shop/cart": json.RawMessage(`["probe"]`)}, Annotated: true},
 		Ours:             true,
-		LastWrite:        time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC),
 		Subsets: []destinationrule.Subset{
 			{Index: 0, Name: "stable", Labels: map[string]string{"app": "web", hashKey: "s1"}, HasLabels: true},
 			{Index: 1, Name: "canary", Labels: map[string]string{}, HasLabels: true},

@@ -110,8 +110,8 @@ func (r *Router) relieve(ctx context.Context, s *situation, m *memory, v verdict
 	if target.Canary == s.written && !s.unserved(target, v) {
 		return false, nil
 	}
-	if ours, err := r.askedLately(ctx, s, m); err != nil || !ours {
-		return false, err
+	if !r.askedLately(ctx, s, m) {
+		return false, nil
 	}
 	if s.check(target) != nil {
 		target.Managed = nil // what cannot be made does not keep up what cannot be served
@@ -206,15 +206,12 @@ func commonExperiments(a, b []virtualservice.Experiment) []virtualservice.Experi
 // controller has not called for it for a while: one that was deleted, or moved to
 // another router, is not called for any more without a word. No answer is a yes,
 // since what waits for it is pods that cannot serve.
-func (r *Router) askedLately(ctx context.Context, s *situation, m *memory) (bool, error) {
+func (r *Router) askedLately(ctx context.Context, s *situation, m *memory) bool {
 	if r.clock.Now().Sub(m.lastCall) < silence {
-		return true, nil
+		return true
 	}
 	ro, err := r.cluster.Rollout(ctx, s.ref.Namespace, s.ref.Name)
-	if err != nil {
-		return true, nil
-	}
-	return r.oursBy(ro, s, m), nil
+	return err != nil || r.oursBy(ro, s, m)
 }
 
 // oursBy tells whether a Rollout as it was read, nil for none, is still the one that

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -65,3 +66,59 @@ func TestTheRecorderIsToldOfWeightsReactionsAndDrift(t *testing.T) {
 		t.Errorf("nobody asked for hours: %v", told.lines)
 	}
 }
+
+func TestAReactionIsMeasuredFromItsOwnNews(t *testing.T) {
+	w := hostWorld(t)
+	w.pods("new", 20, 20)
+	rec := &reactions{}
+	r := newRouter(w, Options{Recorder: rec}, hclog.NewNullLogger(), w.clock)
+	r.Called()
+	ro := rollout(hostConfig)
+	w.rollouts["shop/cart"] = ro
+	if err := r.RemoveManagedRoutes(context.Background(), ro); err != nil { // all there is in an early return
+		t.Fatal(err)
+	}
+	r.PodsChanged(ro.UID)
+	_, _ = r.watchLook(context.Background(), ro.UID) // not asked yet
+	w.pass(10 * time.Minute)
+	r.Called()
+	if err := setWeight(t, r, ro, 20); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(time.Second)
+	w.pods("new", 1, 20)
+	r.PodsChanged(ro.UID)
+	_, _ = r.watchLook(context.Background(), ro.UID)
+	t.Log(w.weights())
+	if len(rec.of) != 1 || rec.of[0] > time.Second {
+		t.Errorf("reactions %v", rec.of)
+	}
+}
+
+func TestNewsOfAForgottenRolloutIsForgotten(t *testing.T) {
+	w := hostWorld(t)
+	r := w.router()
+	ro := rollout(hostConfig)
+	if err := r.RemoveManagedRoutes(context.Background(), ro); err != nil {
+		t.Fatal(err)
+	}
+	r.PodsChanged(ro.UID)
+	_, _ = r.watchLook(context.Background(), ro.UID)
+	w.pass(3 * time.Hour)
+	other := rollout(hostConfig)
+	other.Name, other.UID = "x", "x"
+	_ = r.RemoveManagedRoutes(context.Background(), other)
+	if r.memories.known(ro.UID) != nil {
+		t.Fatal("not forgotten")
+	}
+	if len(r.watch.news) != 0 {
+		t.Errorf("news of a forgotten Rollout: %v", r.watch.news)
+	}
+}
+
+type reactions struct {
+	nobody
+	of []time.Duration
+}
+
+func (r *reactions) Reaction(d time.Duration) { r.of = append(r.of, d) }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -44,7 +45,9 @@ func TestAClockAheadDoesNotSwitchSettleOff(t *testing.T) {
 	}
 }
 
-func TestABusyVirtualServiceDoesNotKeepALabelFromMoving(t *testing.T) {
+// supersededAtZero is a canary v2 that v3, without a pod, supersedes: its weight of
+// 20 has just been taken away.
+func supersededAtZero(t *testing.T) (*world, *Router, *v1alpha1.Rollout) {
 	w := newWorld(t, subsetVirtualService, subsetDestinationRule)
 	w.pods("v1", 20, 20)
 	w.pods("v2", 20, 20)
@@ -53,13 +56,14 @@ func TestABusyVirtualServiceDoesNotKeepALabelFromMoving(t *testing.T) {
 	ro := rollout(subsetConfig)
 	ro.Status.StableRS, ro.Status.CurrentPodHash = "v1", "v2"
 	mustUpdate(t, r, ro, "v2", "v1")
-	if err := setWeight(t, r, ro, 20); err != nil {
-		t.Fatal(err)
-	}
+	mustSet(t, r, ro, 20)
 	ro.Status.CurrentPodHash = "v3"
-	if err := setWeight(t, r, ro, 0); err != nil {
-		t.Fatal(err)
-	}
+	mustSet(t, r, ro, 0)
+	return w, r, ro
+}
+
+func TestABusyVirtualServiceDoesNotKeepALabelFromMoving(t *testing.T) {
+	w, r, ro := supersededAtZero(t)
 	var err error
 	for i := 0; i < 300; i++ {
 		w.pass(time.Second)
@@ -76,26 +80,11 @@ func TestABusyVirtualServiceDoesNotKeepALabelFromMoving(t *testing.T) {
 }
 
 func TestALabelMovesOneSettleAfterItsWeight(t *testing.T) {
-	w := newWorld(t, subsetVirtualService, subsetDestinationRule)
-	w.pods("v1", 20, 20)
-	w.pods("v2", 20, 20)
-	w.pods("v3", 0, 2)
-	r := w.router()
-	ro := rollout(subsetConfig)
-	ro.Status.StableRS, ro.Status.CurrentPodHash = "v1", "v2"
-	mustUpdate(t, r, ro, "v2", "v1")
-	if err := setWeight(t, r, ro, 20); err != nil {
-		t.Fatal(err)
+	w, r, ro := supersededAtZero(t)
+	w.pass(900 * time.Millisecond)
+	if err := updateHash(r, ro, "v3", "v1"); err == nil {
+		t.Errorf("moved before settle: %s", w.labels())
 	}
-	ro.Status.CurrentPodHash = "v3"
-	if err := setWeight(t, r, ro, 0); err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i < 5; i++ {
-		w.pass(time.Second)
-		if updateHash(r, ro, "v3", "v1") == nil {
-			return
-		}
-	}
-	t.Error("control failed")
+	w.pass(100 * time.Millisecond)
+	mustUpdate(t, r, ro, "v3", "v1")
 }

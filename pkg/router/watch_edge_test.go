@@ -9,23 +9,20 @@ import (
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
-	"github.com/hashicorp/go-hclog"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestAfterAPartialWriteTheWatchDoesNotGiveAnAbortedCanaryItsWeightBack(t *testing.T) {
-	second := strings.Replace(hostVirtualService, "{name: cart}", "{name: second}", 1)
-	w := newWorld(t, hostVirtualService, second)
-	w.services["shop/cart-canary"], w.services["shop/cart-stable"] = "new", "old"
-	w.pods("old", 20, 20)
-	w.pods("new", 20, 20)
-	r := w.router()
-	r.Called()
+// twoServicesAt20 is a canary at 20 in two VirtualServices.
+func twoServicesAt20(t *testing.T) (*world, *Router, *v1alpha1.Rollout) {
+	w, r := hostCanary(t, hostVirtualService, strings.Replace(hostVirtualService, "{name: cart}", "{name: second}", 1))
 	ro := rollout(`{"virtualServices": [{"name": "cart"}, {"name": "second"}]}`)
 	w.rollouts["shop/cart"] = ro
-	if err := setWeight(t, r, ro, 20); err != nil {
-		t.Fatal(err)
-	}
+	mustSet(t, r, ro, 20)
+	return w, r, ro
+}
+
+func TestAfterAPartialWriteTheWatchDoesNotGiveAnAbortedCanaryItsWeightBack(t *testing.T) {
+	w, r, ro := twoServicesAt20(t)
 	ro.Status.Abort = true
 	w.refuse["VirtualService shop/second"] = errors.New("admission webhook denied the request")
 	for i := 0; i < 3; i++ {
@@ -44,18 +41,7 @@ func TestAfterAPartialWriteTheWatchDoesNotGiveAnAbortedCanaryItsWeightBack(t *te
 }
 
 func TestARaiseThatFailsHalfwayIsNotFoughtOver(t *testing.T) {
-	second := strings.Replace(hostVirtualService, "{name: cart}", "{name: second}", 1)
-	w := newWorld(t, hostVirtualService, second)
-	w.services["shop/cart-canary"], w.services["shop/cart-stable"] = "new", "old"
-	w.pods("old", 20, 20)
-	w.pods("new", 20, 20)
-	r := w.router()
-	r.Called()
-	ro := rollout(`{"virtualServices": [{"name": "cart"}, {"name": "second"}]}`)
-	w.rollouts["shop/cart"] = ro
-	if err := setWeight(t, r, ro, 20); err != nil {
-		t.Fatal(err)
-	}
+	w, r, ro := twoServicesAt20(t)
 	w.refuse["VirtualService shop/second"] = errors.New("admission webhook denied the request")
 	w.writes = nil
 	for range 10 {
@@ -398,12 +384,7 @@ func TestLabelsThatWaitDoNotKeepWeightsFromBeingPutBack(t *testing.T) {
 }
 
 func TestNothingIsLoweredForARolloutThatMovedToTheNativeRouter(t *testing.T) {
-	w := newWorld(t, hostVirtualService)
-	w.services["shop/cart-canary"], w.services["shop/cart-stable"] = "new", "old"
-	w.pods("old", 20, 20)
-	w.pods("new", 20, 20)
-	r := w.router()
-	r.Called()
+	w, r := hostCanary(t, hostVirtualService)
 	ro := rollout(hostConfig)
 	ro.ResourceVersion = "1"
 	w.rollouts["shop/cart"] = ro
@@ -486,55 +467,6 @@ func TestAStepThatCannotBeReadDoesNotKeepAWeightUp(t *testing.T) {
 	w.wantRoutes(t, "no pods", "primary 100/0")
 }
 
-func TestAReactionIsMeasuredFromItsOwnNews(t *testing.T) {
-	w := hostWorld(t)
-	w.pods("new", 20, 20)
-	rec := &reactions{}
-	r := newRouter(w, Options{Recorder: rec}, hclog.NewNullLogger(), w.clock)
-	r.Called()
-	ro := rollout(hostConfig)
-	w.rollouts["shop/cart"] = ro
-	if err := r.RemoveManagedRoutes(context.Background(), ro); err != nil { // all there is in an early return
-		t.Fatal(err)
-	}
-	r.PodsChanged(ro.UID)
-	_, _ = r.watchLook(context.Background(), ro.UID) // not asked yet
-	w.pass(10 * time.Minute)
-	r.Called()
-	if err := setWeight(t, r, ro, 20); err != nil {
-		t.Fatal(err)
-	}
-	w.pass(time.Second)
-	w.pods("new", 1, 20)
-	r.PodsChanged(ro.UID)
-	_, _ = r.watchLook(context.Background(), ro.UID)
-	t.Log(w.weights())
-	if len(rec.of) != 1 || rec.of[0] > time.Second {
-		t.Errorf("reactions %v", rec.of)
-	}
-}
-
-func TestNewsOfAForgottenRolloutIsForgotten(t *testing.T) {
-	w := hostWorld(t)
-	r := w.router()
-	ro := rollout(hostConfig)
-	if err := r.RemoveManagedRoutes(context.Background(), ro); err != nil {
-		t.Fatal(err)
-	}
-	r.PodsChanged(ro.UID)
-	_, _ = r.watchLook(context.Background(), ro.UID)
-	w.pass(3 * time.Hour)
-	other := rollout(hostConfig)
-	other.Name, other.UID = "x", "x"
-	_ = r.RemoveManagedRoutes(context.Background(), other)
-	if r.memories.known(ro.UID) != nil {
-		t.Fatal("not forgotten")
-	}
-	if len(r.watch.news) != 0 {
-		t.Errorf("news of a forgotten Rollout: %v", r.watch.news)
-	}
-}
-
 func TestOfTwoOwnWritesTheLaterIsKept(t *testing.T) {
 	var own ownWrites
 	own.note("VirtualService", "shop", "cart", "6")
@@ -544,20 +476,8 @@ func TestOfTwoOwnWritesTheLaterIsKept(t *testing.T) {
 	}
 }
 
-type reactions struct {
-	nobody
-	of []time.Duration
-}
-
-func (r *reactions) Reaction(d time.Duration) { r.of = append(r.of, d) }
-
 func hostScale(t *testing.T) (*world, *Router, *v1alpha1.Rollout) {
-	w := newWorld(t, hostVirtualService)
-	w.services["shop/cart-canary"], w.services["shop/cart-stable"] = "new", "old"
-	w.pods("old", 20, 20)
-	w.pods("new", 20, 20)
-	r := w.router()
-	r.Called()
+	w, r := hostCanary(t, hostVirtualService)
 	ro := rollout(hostConfig)
 	w.rollouts["shop/cart"] = ro
 	if err := setWeight(t, r, ro, 50); err != nil {

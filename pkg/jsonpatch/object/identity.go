@@ -3,7 +3,6 @@ package object
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,32 +49,11 @@ func ContentOf(u *unstructured.Unstructured) Node {
 	return Root(u.Object)
 }
 
-// LastWrite is the time of the newest entry of metadata.managedFields that belongs
-// to fieldManager, zero if there is none. Times there have whole seconds and are
-// the API server's. Entries that cannot be read are passed over: they are written
-// by the API server for others, and nobody could repair them by hand.
-func LastWrite(u *unstructured.Unstructured, fieldManager string) time.Time {
-	var newest time.Time
-	if fieldManager == "" {
-		return newest
-	}
-	entries, _ := ContentOf(u).Field("metadata").Field("managedFields").Items()
-	for _, entry := range entries {
-		manager, _ := entry.Field("manager").Text()
-		text, _ := entry.Field("time").Text()
-		written, err := time.Parse(time.RFC3339, text)
-		if manager == fieldManager && err == nil && written.After(newest) {
-			newest = written
-		}
-	}
-	return newest
-}
-
 // Owns reports whether fieldManager owns the field at path, or anything below it,
 // by metadata.managedFields: whether it was the last to give that field, or a part
 // of it, another value. What somebody else has changed since is no longer its own.
-// Writes to a subresource do not count, and an entry that cannot be read is none,
-// as in LastWrite. Without a path it asks for any field at all.
+// Writes to a subresource do not count, and an entry that cannot be read is none.
+// Without a path it asks for any field at all.
 func Owns(u *unstructured.Unstructured, fieldManager string, path ...string) bool {
 	if fieldManager == "" {
 		return false

@@ -7,9 +7,9 @@ import (
 )
 
 // LastChange is the time of the newest entry of metadata.managedFields, whoever it
-// belongs to, zero if there is none. Like LastWrite it has whole seconds, is the
-// API server's, and passes over what cannot be read. Writes to a subresource do not
-// count.
+// belongs to, zero if there is none. It has whole seconds and is the API server's.
+// Entries that cannot be read are passed over: they are written by the API server,
+// and nobody could repair them by hand. Writes to a subresource do not count.
 func LastChange(u *unstructured.Unstructured) time.Time {
 	var newest time.Time
 	entries, _ := ContentOf(u).Field("metadata").Field("managedFields").Items()

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -213,38 +212,6 @@ func metadata0(value any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"metadata": value}}
 }
 
-func TestLastWrite(t *testing.T) {
-	entry := func(manager, at any) any { return map[string]any{"manager": manager, "time": at} }
-	noon := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
-	for sentence, tc := range map[string]struct {
-		entries any
-		manager string
-		want    time.Time
-	}{
-		"the newest of ours": {
-			[]any{entry("us", "2024-05-01T11:00:00Z"), entry("us", "2024-05-01T12:00:00Z"), entry("us", "2024-05-01T10:00:00Z")}, "us", noon},
-		"a newer write of others does not count": {
-			[]any{entry("us", "2024-05-01T12:00:00Z"), entry("kubectl", "2024-05-01T13:00:00Z")}, "us", noon},
-		"a time with an offset is understood": {[]any{entry("us", "2024-05-01T14:00:00+02:00")}, "us", noon},
-		"we never wrote":                      {[]any{entry("kubectl", "2024-05-01T13:00:00Z")}, "us", time.Time{}},
-		"no managed fields":                   {nil, "us", time.Time{}},
-		"no manager to look for":              {[]any{entry("", "2024-05-01T12:00:00Z")}, "", time.Time{}},
-		"entries that cannot be read are passed over": {
-			[]any{nil, "x", entry(int64(1), true), entry("us", "yesterday"), entry("us", "2024-05-01T12:00:00Z"), entry("us", "tomorrow")}, "us", noon},
-		"managed fields of the wrong type": {"x", "us", time.Time{}},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			got := object.LastWrite(metadata(map[string]any{"managedFields": tc.entries}), tc.manager)
-			if !got.Equal(tc.want) {
-				t.Errorf("last write = %v, want %v", got, tc.want)
-			}
-		})
-	}
-	if got := object.LastWrite(nil, "us"); !got.IsZero() {
-		t.Errorf("last write of no object = %v, want zero", got)
-	}
-}
-
 func TestOwns(t *testing.T) {
 	type fields = map[string]any
 	entry := func(manager, operation any, owned any) fields {
@@ -311,7 +278,7 @@ func FuzzRead(f *testing.F) {
 		}
 		u := &unstructured.Unstructured{Object: fields}
 		_, _ = object.IdentityOf(u)
-		_ = object.LastWrite(u, name)
+		_ = object.LastChange(u)
 		_ = object.Owns(u, name, name)
 		readAll(t, object.Root(fields).Field(name))
 	})
