@@ -57,6 +57,7 @@ func supersededAtZero(t *testing.T) (*world, *Router, *v1alpha1.Rollout) {
 	ro.Status.StableRS, ro.Status.CurrentPodHash = "v1", "v2"
 	mustUpdate(t, r, ro, "v2", "v1")
 	mustSet(t, r, ro, 20)
+	w.pass(time.Minute) // only what comes now can be waited for
 	ro.Status.CurrentPodHash = "v3"
 	mustSet(t, r, ro, 0)
 	return w, r, ro
