@@ -187,7 +187,7 @@ func TestHostLevelSetFitsTogether(t *testing.T) {
 	s := load(t, "host-level/rollout.yaml", "host-level/services.yaml", "host-level/virtual-service.yaml")
 	ro := only(t, s.rollouts)
 	cfg := configured(t, ro)
-	if cfg.DestinationRule != nil {
+	if len(cfg.DestinationRules) > 0 {
 		t.Error("the host-level example is subset-level")
 	}
 	want := map[string]int32{cfg.StableService: 100, cfg.CanaryService: 0}
@@ -258,12 +258,12 @@ func TestSubsetLevelExampleShowsTheDefaultsOfTheGuard(t *testing.T) {
 
 func checkSubsets(t *testing.T, s set, cfg config.Config, ro *v1alpha1.Rollout) {
 	t.Helper()
-	dr := s.destinationRules[cfg.DestinationRule.Name]
+	dr := s.destinationRules[cfg.DestinationRules[0].Name]
 	if dr == nil {
-		t.Fatalf("the set has no DestinationRule %s", cfg.DestinationRule.Name)
+		t.Fatalf("the set has no DestinationRule %s", cfg.DestinationRules[0].Name)
 	}
 	host := dr.Spec.Host
-	want := map[string]int32{host + "/" + cfg.DestinationRule.StableSubsetName: 100, host + "/" + cfg.DestinationRule.CanarySubsetName: 0}
+	want := map[string]int32{host + "/" + cfg.DestinationRules[0].StableSubsetName: 100, host + "/" + cfg.DestinationRules[0].CanarySubsetName: 0}
 	if diff := cmp.Diff(want, destinations(t, s, cfg)); diff != "" {
 		t.Errorf("destinations of the route (-want +got):\n%s", diff)
 	}
@@ -276,7 +276,7 @@ func checkSubsets(t *testing.T, s set, cfg config.Config, ro *v1alpha1.Rollout) 
 		subsets[subset.Name] = true
 		selects(t, "subset "+subset.Name, subset.Labels, ro)
 	}
-	for _, name := range []string{cfg.DestinationRule.CanarySubsetName, cfg.DestinationRule.StableSubsetName} {
+	for _, name := range []string{cfg.DestinationRules[0].CanarySubsetName, cfg.DestinationRules[0].StableSubsetName} {
 		if !subsets[name] {
 			t.Errorf("DestinationRule %s has no subset %s", dr.Name, name)
 		}

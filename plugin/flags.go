@@ -12,7 +12,9 @@ import (
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/mesh"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/metrics"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/prometheus"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/router"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/rpcedge"
 )
@@ -27,6 +29,10 @@ type options struct {
 	rpcTimeout    time.Duration
 	level         hclog.Level
 	router        router.Options
+	// istiod is whom to ask what the mesh is served.
+	istiod mesh.Options
+	// prometheus is whom to ask for the numbers of a health gate.
+	prometheus prometheus.Options
 	// metricsAddress is where metrics are served; empty: nowhere.
 	metricsAddress string
 }
@@ -50,6 +56,8 @@ func newFlags() (*pflag.FlagSet, *options) {
 	f.IntVar(&o.burst, "kube-burst", 100, "requests to the API server that may come at once")
 	f.DurationVar(&o.rpcTimeout, "rpc-timeout", rpcedge.DefaultTimeout, "how long one call of the controller may take")
 	f.StringVar(&o.metricsAddress, "metrics-address", "", "where to serve Prometheus metrics at /metrics, as in :8082; empty: nowhere")
+	bindIstiod(f, &o.istiod)
+	bindPrometheus(f, &o.prometheus, &o.router.Config.Prometheus)
 	f.StringVar(&o.router.Config.PluginName, "plugin-name", "", "the name under which the plugin is registered; empty: from the path of the binary")
 	f.StringVar(&o.router.ClusterDomain, "cluster-domain", "cluster.local", "the cluster's DNS domain, to recognise full host names")
 	f.Var(namespacesValue{&o.router.Config.CrossNamespace}, "allow-cross-namespace", "namespaces whose VirtualServices and DestinationRules a Rollout of another namespace may name: a list (a,b) or *")
@@ -57,8 +65,9 @@ func newFlags() (*pflag.FlagSet, *options) {
 }
 
 // check refuses what would make every call fail.
-func (o *options) check(rest []string) error {
+func (o *options) check(flags *pflag.FlagSet) error {
 	var errs []error
+	rest := flags.Args()
 	if len(rest) > 0 {
 		errs = append(errs, fmt.Errorf("%q is no flag: each of the args is one flag with its value, as in --namespace=shop", rest))
 	}
@@ -81,6 +90,12 @@ func (o *options) check(rest []string) error {
 		if err := metrics.CheckAddress(o.metricsAddress); err != nil {
 			errs = append(errs, fmt.Errorf("--metrics-address: %w", err))
 		}
+	}
+	if err := checkIstiod(flags, o.istiod); err != nil {
+		errs = append(errs, err)
+	}
+	if err := checkPrometheus(o.prometheus); err != nil {
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 
 	"github.com/hashicorp/go-hclog"
 	goplugin "github.com/hashicorp/go-plugin"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/argoproj/argo-rollouts/rollout/trafficrouting/plugin/rpc"
 
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cli"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/metrics"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/router"
@@ -39,12 +41,17 @@ var handshake = goplugin.HandshakeConfig{
 
 func main() { os.Exit(run(os.Args[1:], os.Getenv, os.Stdout, os.Stderr)) }
 
-// run returns the exit code. Once it serves, stdout belongs to the handshake.
+// run returns the exit code. Once it serves, stdout belongs to the handshake. Only
+// where the controller has not started it is it a command for people.
 func run(args []string, env func(string) string, stdout, stderr io.Writer) int {
+	byController := env(handshake.MagicCookieKey) == handshake.MagicCookieValue
+	if !byController && cli.Asked(os.Args[0], args) {
+		return command(args, env, stdout, stderr)
+	}
 	flags, o := newFlags()
 	err := flags.Parse(args)
 	if err == nil {
-		err = o.check(flags.Args())
+		err = o.check(flags)
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\nRun it with --help for the list of flags.\n", name, err)
@@ -57,8 +64,8 @@ func run(args []string, env func(string) string, stdout, stderr io.Writer) int {
 	case o.version:
 		fmt.Fprintln(stdout, versionLine())
 		return 0
-	case env(handshake.MagicCookieKey) != handshake.MagicCookieValue:
-		fmt.Fprint(stderr, byHand)
+	case !byController:
+		fmt.Fprint(stderr, byHand())
 		return exitUsage
 	}
 	log := newLogger(o.level, stderr)
@@ -67,6 +74,16 @@ func run(args []string, env func(string) string, stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	return 0
+}
+
+// command is the program as a person runs it.
+func command(args []string, env func(string) string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	return cli.Run(ctx, args, cli.Program{
+		Name: os.Args[0], Version: versionLine(),
+		In: os.Stdin, Out: stdout, Err: stderr, Colour: cli.Terminal(stdout, env),
+	})
 }
 
 // serve blocks until the controller ends the process.
@@ -84,6 +101,9 @@ func serve(o *options, log hclog.Logger) error {
 		return err
 	}
 	o.router.Recorder = m
+	if client := istiodClient(ctx, o, log); client != nil {
+		o.router.Mesh = client
+	}
 	r := router.New(c, o.router, log)
 	c.OnPodsChanged(r.PodsChanged)
 	c.OnExperimentPodsChanged(r.ExperimentPodsChanged)

@@ -53,7 +53,7 @@ func TestStartedByHandItSaysWhatItIsAndHowToRegisterIt(t *testing.T) {
 
 func TestHelpAndVersionAnswerOnStdout(t *testing.T) {
 	for flag, parts := range map[string][]string{
-		"--help":    {"--kube-qps", "--kube-burst", "--log-level", "--rpc-timeout", "--allow-cross-namespace", "--mesh-kubeconfig", "--mesh-secret-namespace", "--metrics-address", "--version"},
+		"--help":    {"--kube-qps", "--kube-burst", "--log-level", "--rpc-timeout", "--allow-cross-namespace", "--mesh-kubeconfig", "--mesh-secret-namespace", "--metrics-address", "--istiod-address", "--istiod-plaintext", "--istiod-token-file", "--istiod-root-cert", "--istiod-server-name", "--istiod-cluster", "--version"},
 		"--version": {name, "go1."},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -73,16 +73,21 @@ func TestHelpAndVersionAnswerOnStdout(t *testing.T) {
 
 func TestWrongFlagsAreRefusedBeforeTheHandshake(t *testing.T) {
 	for want, args := range map[string][]string{
-		"unknown flag: --kube-pqs":                        {"--kube-pqs=5"},
-		`"loud" is none of trace, debug, info`:            {"--log-level=loud"},
-		"--kube-qps 0 and --kube-burst 100: both must be": {"--kube-qps=0"},
-		"--rpc-timeout 1ms: must be at least 1s":          {"--rpc-timeout=1ms"},
-		"allow-cross-namespace":                           {"--allow-cross-namespace=Not_A_Namespace"},
-		"/a and --mesh-secret-namespace b: the cluster":   {"--mesh-kubeconfig=/a", "--mesh-secret-namespace=b"},
-		`--metrics-address: metrics address "8080"`:       {"--metrics-address=8080"},
-		`["edge"] is no flag`:                             {"--metrics-address=:8082", "edge"},
-		`--namespace "A_B": this is no name`:              {"--namespace=A_B"},
-		`--mesh-secret-namespace "a/b": this is no name`:  {"--mesh-secret-namespace=a/b"},
+		"unknown flag: --kube-pqs":                                 {"--kube-pqs=5"},
+		`"loud" is none of trace, debug, info`:                     {"--log-level=loud"},
+		"--kube-qps 0 and --kube-burst 100: both must be":          {"--kube-qps=0"},
+		"--rpc-timeout 1ms: must be at least 1s":                   {"--rpc-timeout=1ms"},
+		"allow-cross-namespace":                                    {"--allow-cross-namespace=Not_A_Namespace"},
+		"/a and --mesh-secret-namespace b: the cluster":            {"--mesh-kubeconfig=/a", "--mesh-secret-namespace=b"},
+		`--metrics-address: metrics address "8080"`:                {"--metrics-address=8080"},
+		`--istiod-address: "istiod" must be host:port`:             {"--istiod-address=istiod"},
+		`--istiod-address: ":15012" must be host:port`:             {"--istiod-address=:15012"},
+		"use 15012, or add --istiod-plaintext":                     {"--istiod-address=istiod:15010"},
+		"--istiod-plaintext: of no use without --istiod-address":   {"--istiod-plaintext"},
+		"--istiod-server-name: of no use without --istiod-address": {"--istiod-server-name=istiod"},
+		`["edge"] is no flag`:                                      {"--metrics-address=:8082", "edge"},
+		`--namespace "A_B": this is no name`:                       {"--namespace=A_B"},
+		`--mesh-secret-namespace "a/b": this is no name`:           {"--mesh-secret-namespace=a/b"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if code := run(args, nothing, &stdout, &stderr); code != exitUsage {

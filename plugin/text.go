@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cli"
 )
 
 // Set by the release build.
@@ -21,7 +23,11 @@ var (
 )
 
 // byHand is what a person reads who starts the binary without the controller.
-const byHand = name + ` is a plugin of Argo Rollouts and is started by its controller, not by hand.
+func byHand() string {
+	return register + "\nCommands for people, each with its own --help:\n\n" + cli.Summaries()
+}
+
+const register = name + ` is a plugin of Argo Rollouts and is started by its controller, not by hand.
 
 Register it in the ConfigMap argo-rollouts-config of the controller's namespace:
 
@@ -39,7 +45,7 @@ spec.strategy.canary.trafficRouting.plugins["argoproj-labs/istio"].
 
 func usage(flags *pflag.FlagSet) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nFlags (each as one item of \"args\" in the ConfigMap):\n%s", strings.TrimSpace(byHand), flags.FlagUsages())
+	fmt.Fprintf(&b, "%s\n\nFlags (each as one item of \"args\" in the ConfigMap):\n%s", strings.TrimSpace(byHand()), flags.FlagUsages())
 	return b.String()
 }
 

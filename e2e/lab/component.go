@@ -33,6 +33,10 @@ var (
 	ControllerManager = kubernetesComponent("kube-controller-manager", false)
 )
 
+// IstiodProgram is Istio's control plane; [Lab.StartIstiod] runs it.
+var IstiodProgram = Component{binary: "pilot-discovery", folder: "istiod", key: "istiod",
+	module: "istio.io/istio", pkg: "istio.io/istio/pilot/cmd/pilot-discovery"}
+
 const rolloutsModule = "github.com/argoproj/argo-rollouts"
 
 // Rollouts is the Argo Rollouts controller of one release, such as "v1.10.1".
@@ -62,8 +66,9 @@ func ControlPlane() []Component {
 }
 
 // Components lists every component there is, in the order in which to build
-// them: what cheap tests need comes first. The releases of the controller are
-// those with a folder under e2e/components.
+// them: what cheap tests need comes first, and istiod, which only the mesh needs,
+// last. The releases of the controller are those with a folder under
+// e2e/components.
 func Components() ([]Component, error) {
 	dir, err := Dir()
 	if err != nil {
@@ -77,7 +82,7 @@ func Components() ([]Component, error) {
 	for _, folder := range folders {
 		all = append(all, Rollouts(strings.TrimPrefix(filepath.Base(folder), "rollouts-")))
 	}
-	return all, nil
+	return append(all, IstiodProgram), nil
 }
 
 // Version reads the component's version from its go.mod.

@@ -23,8 +23,8 @@
 // There is no scheduler and no kubelet. A pod without a node is bound to
 // [NodeName] by the lab; kwok then plays the kubelet by the stages in
 // stages.yaml. A pod is ready half a second after it runs, unless its
-// annotations say otherwise: see [ReadyAfter], [NeverReady], [Unready] and
-// [Gated]. [Lab.SetUnready] makes running pods fail and recover, and [Lab.Gate]
+// annotations say otherwise: see [ReadyAfter], [NeverReady], [Unready], [Gated]
+// and [Grace]. [Lab.SetUnready] makes running pods fail and recover, and [Lab.Gate]
 // decides how many pods of a ReplicaSet ever become ready, which annotations of
 // a pod template cannot say without changing the template's hash.
 //
@@ -34,7 +34,13 @@
 // account of its own, with exactly the ClusterRole that its release ships.
 // Controllers side by side are told apart by instance id: a Rollout carries
 // [Controller.Labels]. A [Proxy] stands between a controller, or only its
-// plugin, and the API server, to play outages.
+// plugin, and the API server, to play outages; [Lab.KillAPIServer] takes it away
+// from everybody.
+//
+// # Istiod
+//
+// [Lab.StartIstiod] runs Istio's control plane beside the rest. It serves what the
+// stored objects say; nobody sends anything by it in this package.
 //
 // # What is left behind
 //
@@ -44,7 +50,7 @@
 //
 // # What it does not do
 //
-// There is no data plane and no istiod: VirtualServices and DestinationRules
-// are stored and served, and nothing routes by them. Recording what happened
-// and judging it belongs to other packages.
+// There is no data plane: nothing answers at a pod's address, and nobody asks.
+// That is the matter of package mesh. Recording what happened and judging it
+// belongs to other packages.
 package lab

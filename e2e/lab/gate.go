@@ -16,6 +16,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+// gateRetry is the time after which a pod that could not be let through gets
+// another chance.
+const gateRetry = 500 * time.Millisecond
+
 // Gate decides which of the gated pods of a namespace become ready, and how
 // soon. Gated pods are those whose template carries [Gated] = "true". They are
 // all let through at first; [Gate.Limit] and [Gate.Delay] change that for pods
@@ -156,8 +160,9 @@ func (g *Gate) round(ctx context.Context) {
 		if err := g.lab.annotate(ctx, c.pod.Namespace, c.pod.Name, annotations); err != nil {
 			g.note(ctx, err)
 			g.mu.Lock()
-			delete(g.through, c.pod.UID) // tried again with the next event
+			delete(g.through, c.pod.UID)
 			g.mu.Unlock()
+			time.AfterFunc(gateRetry, g.look) // an API server that comes back may have no event to tell
 		}
 	}
 }

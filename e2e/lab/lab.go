@@ -69,6 +69,8 @@ type Lab struct {
 
 	mu          sync.Mutex
 	controllers map[string]*Controller // by instance id
+	istiod      *Istiod
+	apiServer   *process // nil while it is the one that envtest started
 	stops       []func()
 	stopped     bool
 }

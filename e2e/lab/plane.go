@@ -16,6 +16,12 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
+// PodCIDR has the addresses of all pods.
+const PodCIDR = "10.244.0.0/16"
+
+// nodeIP is the address of the one node.
+const nodeIP = "10.99.0.1"
+
 // silenceControllerRuntime keeps envtest's library from printing, after half a
 // minute, that nobody gave it a logger.
 var silenceControllerRuntime = sync.OnceFunc(func() { ctrllog.SetLogger(logr.Discard()) })
@@ -91,7 +97,10 @@ func (l *Lab) configureAPIServer() (*os.File, error) {
 		Set("enable-priority-and-fairness", "false").
 		Set("max-requests-inflight", "0").
 		Set("max-mutating-requests-inflight", "0").
-		Set("profiling", "false")
+		Set("profiling", "false").
+		// The address of the Service "kubernetes", which nobody uses. By default it
+		// is that of the default route, and in a network namespace there is none.
+		Set("advertise-address", nodeIP)
 	return out, nil
 }
 
@@ -175,7 +184,7 @@ func (l *Lab) startKwok(ctx context.Context) error {
 		"--kubeconfig="+l.AdminKubeconfig,
 		"--config="+config,
 		"--manage-all-nodes=true",
-		"--cidr=10.244.0.0/16", "--node-ip=10.99.0.1",
+		"--cidr="+PodCIDR, "--node-ip="+nodeIP,
 		// One kwok has all nodes: no lease is needed to agree on that.
 		"--node-lease-duration-seconds=0",
 	)

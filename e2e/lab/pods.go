@@ -24,6 +24,10 @@ const (
 	// Unready set to "true" makes a ready pod unready; taking the annotation
 	// away makes it ready again at once. See [Lab.SetUnready].
 	Unready = "lab/unready"
+	// Grace is how long a pod that is being deleted is still there, as a Go
+	// duration: terminating, out of the ready endpoints, and serving what still
+	// comes, as a pod with a preStop hook does. Without it a pod is gone at once.
+	Grace = "lab/grace"
 	// Gated set to "true" keeps a pod from being ready until a [Gate] of its
 	// namespace lets it through.
 	Gated = "lab/gate"
@@ -51,18 +55,21 @@ func (l *Lab) SetUnready(ctx context.Context, namespace, selector string, unread
 	if err != nil {
 		return 0, fmt.Errorf("pods %s in %s: %w", selector, namespace, err)
 	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(patchesAtOnce)
+	for _, pod := range pods.Items {
+		group.Go(func() error { return l.SetPodUnready(ctx, pod.Namespace, pod.Name, unready) })
+	}
+	return len(pods.Items), group.Wait()
+}
+
+// SetPodUnready is SetUnready for one pod. A pod that is gone is no error.
+func (l *Lab) SetPodUnready(ctx context.Context, namespace, name string, unready bool) error {
 	var value any // null removes the annotation
 	if unready {
 		value = "true"
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(patchesAtOnce)
-	for _, pod := range pods.Items {
-		group.Go(func() error {
-			return l.annotate(ctx, pod.Namespace, pod.Name, map[string]any{Unready: value})
-		})
-	}
-	return len(pods.Items), group.Wait()
+	return l.annotate(ctx, namespace, name, map[string]any{Unready: value})
 }
 
 // annotate sets annotations of a pod; one that is gone needs none.

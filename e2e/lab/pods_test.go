@@ -129,3 +129,38 @@ func ready(pod *corev1.Pod) bool {
 	}
 	return false
 }
+
+func TestAPodWithAGraceIsThereForAWhileAfterItsDeletion(t *testing.T) {
+	t.Parallel()
+	ctx := within(t, time.Minute)
+	namespace := scenario(t, ctx)
+	createReplicaSet(ctx, t, namespace, "graceful", 1, map[string]string{Grace: "3s"})
+	awaitAvailable(ctx, t, namespace, "graceful", 1)
+	pods := shared.Client.CoreV1().Pods(namespace)
+	list, err := pods.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := list.Items[0].Name
+	if err := pods.Delete(ctx, first, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	ending, err := pods.Get(ctx, first, metav1.GetOptions{})
+	if err != nil {
+		t.Fatalf("the pod is gone at once: %v", err)
+	}
+	if ending.DeletionTimestamp == nil || !ready(ending) {
+		t.Errorf("deleted at %v, ready: %t; want a pod that is ending and still serves", ending.DeletionTimestamp, ready(ending))
+	}
+	err = Until(ctx, "the end of the pod", func(ctx context.Context) (bool, error) {
+		_, err := pods.Get(ctx, first, metav1.GetOptions{})
+		return apierrors.IsNotFound(err), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < 2500*time.Millisecond {
+		t.Errorf("it was there for %s, want 3s", took)
+	}
+}

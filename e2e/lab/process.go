@@ -131,12 +131,32 @@ func (p *processes) remember(proc *process) {
 // script writes a program that starts another one under the reaper's eyes, for
 // envtest, which knows only a path to run. It asks each program for its help
 // text first, to see what flags there are; the lab sets what is needed itself,
-// and kube-apiserver would take a second to print it.
+// and kube-apiserver would take a second to print it. The process id and the
+// arguments are left in files, for started.
 func (p *processes) script(dir, name, path string) (string, error) {
-	content := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --help ] && exit 0\nexec /bin/sh -c '%s' %s %s \"$@\"\n",
-		launcher, quote(p.notes), quote(path))
-	file := filepath.Join(dir, name+".sh")
-	return file, os.WriteFile(file, []byte(content), 0o755)
+	file := filepath.Join(dir, name)
+	content := fmt.Sprintf(`#!/bin/sh
+[ "$1" = --help ] && exit 0
+echo $$ > %s
+printf '%%s\0' "$@" > %s
+exec /bin/sh -c '%s' %s %s "$@"
+`, quote(file+".pid"), quote(file+".args"), launcher, quote(p.notes), quote(path))
+	return file + ".sh", os.WriteFile(file+".sh", []byte(content), 0o755)
+}
+
+// started reads what a script has started: the process id, which is that of its
+// group, too, and the arguments.
+func started(dir, name string) (pid int, args []string, err error) {
+	file := filepath.Join(dir, name)
+	id, err := os.ReadFile(file + ".pid")
+	if err != nil {
+		return 0, nil, err
+	}
+	if pid, err = strconv.Atoi(strings.TrimSpace(string(id))); err != nil {
+		return 0, nil, err
+	}
+	content, err := os.ReadFile(file + ".args")
+	return pid, strings.Split(strings.TrimSuffix(string(content), "\x00"), "\x00"), err
 }
 
 // stop ends everything at once. Nothing here has state worth an orderly end.

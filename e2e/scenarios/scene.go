@@ -41,6 +41,7 @@ func Open(ctx context.Context, l *lab.Lab, c *lab.Controller, w Workload) (*Scen
 	if err != nil {
 		return nil, err
 	}
+	w.namespace = namespace
 	s := &Scene{
 		Namespace: namespace, lab: l, workload: w, labels: c.Labels(),
 		rollouts: l.Dynamic.Resource(rolloutsResource).Namespace(namespace),
@@ -124,11 +125,7 @@ func (s *Scene) Deploy(ctx context.Context, mark string, version int) error {
 // Migrate waits until the Deployment has all of its pods and applies the Rollout
 // that takes it over.
 func (s *Scene) Migrate(ctx context.Context, mark string) error {
-	err := lab.Until(ctx, "the Deployment's pods", func(ctx context.Context) (bool, error) {
-		available, err := s.DeploymentPods(ctx)
-		return available == s.workload.Replicas, err
-	})
-	if err != nil {
+	if err := s.AwaitDeploymentPods(ctx, s.workload.Replicas); err != nil {
 		return err
 	}
 	manifest, err := documents(s.workload.rollout(s.labels))
@@ -138,6 +135,14 @@ func (s *Scene) Migrate(ctx context.Context, mark string) error {
 	s.Mark(mark)
 	_, err = s.lab.Apply(ctx, s.Namespace, manifest)
 	return err
+}
+
+// AwaitDeploymentPods waits until that many pods of the Deployment are available.
+func (s *Scene) AwaitDeploymentPods(ctx context.Context, n int32) error {
+	return lab.Until(ctx, fmt.Sprintf("%d pods of the Deployment", n), func(ctx context.Context) (bool, error) {
+		available, err := s.DeploymentPods(ctx)
+		return available == n, err
+	})
 }
 
 // DeploymentPods is how many pods of the Deployment are available.

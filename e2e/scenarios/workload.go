@@ -32,10 +32,11 @@ const (
 // Router is who splits it.
 type Router string
 
-// The two routers that are compared.
+// The two routers that are compared, and the second one with verify.level Mesh.
 const (
-	Native Router = "native"
-	Plugin Router = "plugin"
+	Native   Router = "native"
+	Plugin   Router = "plugin"
+	Verified Router = "verified"
 )
 
 // Workload is one Rollout with everything around it. Of the zero value only
@@ -52,8 +53,13 @@ type Workload struct {
 	// its workloadRef. Open then applies the Deployment, and [Scene.Migrate] the
 	// Rollout.
 	From string
+	// Mesh makes the objects fit for gRPC clients that really send requests; see
+	// mesh.go for what differs.
+	Mesh bool
 	// Edit changes the Rollout before it is applied; nil leaves it as it is.
 	Edit func(*v1alpha1.Rollout)
+
+	namespace string // set by Open
 }
 
 // SetWeight and Pause are the two steps that nearly every canary is made of.
@@ -73,11 +79,15 @@ func (w Workload) manifests(controller map[string]string) ([]byte, error) {
 	if w.From != "" {
 		first = w.deployment()
 	}
+	services := []string{name}
 	objects := []any{first, w.virtualService()}
 	if w.Level == Subset {
-		objects = append(objects, w.destinationRule(), service(name))
+		objects = append(objects, w.destinationRule())
 	} else {
-		objects = append(objects, service(name), service(name+"-stable"), service(name+"-canary"))
+		services = append(services, name+"-stable", name+"-canary")
+	}
+	for _, serviceName := range services {
+		objects = append(objects, w.meshService(service(serviceName)))
 	}
 	return documents(objects...)
 }
@@ -111,7 +121,7 @@ func (w Workload) rollout(controller map[string]string) *v1alpha1.Rollout {
 		// With these two neither field is marshalled: both are the Deployment's.
 		ro.Spec.TemplateResolvedFromRef, ro.Spec.SelectorResolvedFromRef = true, true
 	} else {
-		ro.Spec.Selector, ro.Spec.Template = selector(), podTemplate()
+		ro.Spec.Selector, ro.Spec.Template = selector(), w.meshTemplate(podTemplate())
 	}
 	canary := ro.Spec.Strategy.Canary
 	canary.TrafficRouting = w.routing()
@@ -144,7 +154,7 @@ func (w Workload) deployment() *appsv1.Deployment {
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector(), Template: podTemplate()},
+		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector(), Template: w.meshTemplate(podTemplate())},
 	}
 }
 
@@ -166,6 +176,9 @@ func (w Workload) routing() *v1alpha1.RolloutTrafficRouting {
 	if w.Guard != nil {
 		config["guard"] = w.Guard
 	}
+	if w.Router == Verified {
+		config["verify"] = map[string]any{"level": "Mesh", "onUnavailable": "Hold"}
+	}
 	raw, err := json.Marshal(config)
 	if err != nil {
 		panic(err) // maps of texts and numbers always marshal
@@ -180,7 +193,7 @@ func (w Workload) virtualService() map[string]any {
 	if w.Level == Host {
 		stable, canary = map[string]any{"host": name + "-stable"}, map[string]any{"host": name + "-canary"}
 	}
-	return map[string]any{
+	return w.meshRoutes(map[string]any{
 		"apiVersion": "networking.istio.io/v1", "kind": "VirtualService",
 		"metadata": map[string]any{"name": name},
 		"spec": map[string]any{
@@ -199,7 +212,7 @@ func (w Workload) virtualService() map[string]any {
 				},
 			},
 		},
-	}
+	})
 }
 
 func (w Workload) destinationRule() map[string]any {
@@ -209,11 +222,11 @@ func (w Workload) destinationRule() map[string]any {
 			"trafficPolicy": map[string]any{"loadBalancer": map[string]any{"simple": "LEAST_REQUEST"}},
 		}
 	}
-	return map[string]any{
+	return w.meshSubsets(map[string]any{
 		"apiVersion": "networking.istio.io/v1", "kind": "DestinationRule",
 		"metadata": map[string]any{"name": name},
 		"spec":     map[string]any{"host": name, "subsets": []any{subset("stable"), subset("canary")}},
-	}
+	})
 }
 
 func service(serviceName string) *corev1.Service {

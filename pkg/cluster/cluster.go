@@ -79,17 +79,19 @@ type Cluster struct {
 	discovery discovery.DiscoveryInterface
 	dynamic   dynamic.Interface
 
-	access      *access
-	secret      *kubeconfigSecret // nil unless the mesh's credentials are in one
-	replicaSets *replicaSets
-	services    *services
-	pods        *pods
-	events      *events
-	starting    *start
+	access         *access
+	secret         *kubeconfigSecret // nil unless the mesh's credentials are in one
+	replicaSets    *replicaSets
+	services       *services
+	pods           *pods
+	endpointSlices *endpointSlices // not watched until somebody asks
+	events         *events
+	starting       *start
 
 	podsChanged           atomic.Pointer[func(types.UID)]
 	experimentPodsChanged atomic.Pointer[func(namespace, hash string)]
 	routingChanged        atomic.Pointer[func(kind, namespace, name string)]
+	endpointsChanged      atomic.Pointer[func(namespace, service string)]
 }
 
 // New makes the clients. It sends no request and reads no file, so it succeeds
@@ -135,6 +137,7 @@ func (c *Cluster) makeLocal(config *rest.Config) error {
 	c.replicaSets = newReplicaSets(typed, namespace, podNews{rollout: c.tellPodsChanged, experiment: c.tellExperimentPodsChanged}, heard("replicasets.apps"))
 	c.services = newServices(typed, namespace, heard("services"))
 	c.pods = newPods(meta, namespace, c.replicaSets.tellOf, heard("pods"))
+	c.endpointSlices = newEndpointSlices(typed, namespace, c.pods.tally.labels, c.tellEndpointsChanged, heard("endpointslices.discovery.k8s.io"), c.log)
 	c.events = newEvents(typed)
 	if c.options.MeshSecretNamespace != "" {
 		c.secret = newKubeconfigSecret(typed, c.options.MeshSecretNamespace, heard("secrets"))

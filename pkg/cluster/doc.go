@@ -28,6 +28,9 @@
 //	events                                                    create patch
 //	secrets                                                   list watch
 //
+// Endpoints alone needs more, once it is called: list and watch of endpointslices
+// (discovery.k8s.io). It begins its watch then, and nothing else waits for it.
+//
 // Secrets only if the mesh's kubeconfig is in one, and in its namespace. Where the
 // mesh is in another cluster, the first line is for the user of that kubeconfig, there.
 package cluster

@@ -93,6 +93,16 @@ func (t *tally) move(pod types.NamespacedName, to *metav1.PartialObjectMetadata)
 	return slices.Compact(news)
 }
 
+// labels are those of a pod that counts, nil for any other.
+func (t *tally) labels(pod types.NamespacedName) map[string]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if g := t.at[pod].group; g != nil {
+		return g.labels
+	}
+	return nil
+}
+
 // count adds to a group, forgets groups without pods, and tells whether the
 // ReplicaSet has, or had until now, pods with different labels.
 func (t *tally) count(at place, by int32) bool {

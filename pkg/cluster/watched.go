@@ -47,6 +47,11 @@ func (w *watched) wait(ctx context.Context) error {
 	if w.filled() || cache.WaitForCacheSync(ctx.Done(), w.filled) {
 		return nil
 	}
+	return w.unfilled()
+}
+
+// unfilled says why a cache has not been filled yet.
+func (w *watched) unfilled() error {
 	if err := w.lastErr.Load(); err != nil {
 		return fmt.Errorf("cannot watch %s: %w", w.name, *err)
 	}

@@ -27,6 +27,9 @@ type Options struct {
 	// CrossNamespace says which other namespaces a Rollout may name, from
 	// --allow-cross-namespace.
 	CrossNamespace CrossNamespace
+	// Prometheus says which servers a Rollout's healthGate may ask, from
+	// --prometheus-address and --allow-prometheus-addresses.
+	Prometheus PrometheusAddresses
 }
 
 // Config is one Rollout's checked configuration. It shares no memory with the
@@ -36,14 +39,19 @@ type Config struct {
 	PluginName string
 	// VirtualServices has at least one entry, in the order given, no object twice.
 	VirtualServices []VirtualService
-	// DestinationRule is nil for host-level routing.
-	DestinationRule *DestinationRule
+	// DestinationRules are in the order given, no object twice; none means host-level
+	// routing.
+	DestinationRules []DestinationRule
 	// CanaryService and StableService are the hosts of host-level routing, after
-	// ping-pong has been resolved. They are both set when DestinationRule is nil,
+	// ping-pong has been resolved. They are both set when there is no DestinationRule,
 	// and may both be empty otherwise.
 	CanaryService, StableService string
 	// Guard is complete: defaults are filled in.
 	Guard Guard
+	// Verify is complete, too.
+	Verify Verify
+	// HealthGate is complete, too, or nil: then nobody has opted in.
+	HealthGate *HealthGate
 }
 
 // VirtualService names one VirtualService and the routes in it that carry the
@@ -136,10 +144,12 @@ func (c *checker) rollout(ro *v1alpha1.Rollout, o Options) Config {
 		cross:     o.CrossNamespace,
 		maxWeight: maxWeight,
 		deadline:  progressDeadline(ro),
+
+		prometheus: o.Prometheus,
 	})
 	c.managedApart(canary.TrafficRouting.ManagedRoutes, cfg.VirtualServices, routingAt.Child("managedRoutes"))
 	cfg.PluginName = name
-	cfg.CanaryService, cfg.StableService = c.services(ro, at, cfg.DestinationRule == nil)
+	cfg.CanaryService, cfg.StableService = c.services(ro, at, len(cfg.DestinationRules) == 0)
 	return cfg
 }
 
@@ -163,25 +173,29 @@ type scope struct {
 	// maxWeight is at least 1.
 	maxWeight int32
 	deadline  time.Duration
+
+	prometheus PrometheusAddresses
 }
 
-// block reads the plugin's own block. DestinationRule is nil in the answer only
-// when the block does not have one, so that a faulty one does not bring complaints
+// block reads the plugin's own block. There are no DestinationRules in the answer only
+// when the block does not have any, so that a faulty one does not bring complaints
 // about missing Services on top.
 func (c *checker) block(raw []byte, at *field.Path, s scope) Config {
 	root, err := parse(raw)
 	if err != nil {
 		c.add(field.Invalid(at, show(string(raw)), err.Error()))
-		return Config{DestinationRule: &DestinationRule{}}
+		return Config{DestinationRules: []DestinationRule{{}}}
 	}
 	o, ok := c.object(root, at, blockFields)
 	if !ok {
-		return Config{DestinationRule: &DestinationRule{}}
+		return Config{DestinationRules: []DestinationRule{{}}}
 	}
 	return Config{
-		VirtualServices: c.virtualServices(o, s),
-		DestinationRule: c.destinationRule(o, s),
-		Guard:           c.guard(o, s),
+		VirtualServices:  c.virtualServices(o, s),
+		DestinationRules: c.destinationRules(o, s),
+		Guard:            c.guard(o, s),
+		Verify:           c.verify(o),
+		HealthGate:       c.healthGate(o, s),
 	}
 }
 

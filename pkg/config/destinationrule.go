@@ -1,18 +1,56 @@
 package config
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// destinationRule reads the subset-level part. It answers nil only when the block
-// has none, which means host-level.
-func (c *checker) destinationRule(block object, s scope) *DestinationRule {
-	n, ok := block.find("destinationRule")
-	if !ok {
-		return nil
+// destinationRules reads either form of the subset-level part. It answers nil only
+// when the block has none, which means host-level.
+func (c *checker) destinationRules(block object, s scope) []DestinationRule {
+	single, hasSingle := block.find("destinationRule")
+	switch {
+	case hasSingle && block.has("destinationRules"):
+		c.add(field.Forbidden(block.at.Child("destinationRules"),
+			"destinationRule is there too: keep one of them, all DestinationRules in destinationRules"))
+		return []DestinationRule{{}}
+	case hasSingle:
+		return []DestinationRule{c.destinationRule(single, block.at.Child("destinationRule"), s)}
+	case block.has("destinationRules"):
+		return c.destinationRuleList(block, s)
 	}
-	dr := &DestinationRule{}
-	o, ok := c.object(n, block.at.Child("destinationRule"), destinationRuleFields)
+	return nil
+}
+
+// destinationRuleList reads the list form. A list that is there is never host-level,
+// not even an empty one: that is a rendering gone wrong.
+func (c *checker) destinationRuleList(block object, s scope) []DestinationRule {
+	at := block.at.Child("destinationRules")
+	n, _ := block.find("destinationRules")
+	if n.kind == kindList && len(n.items) == 0 {
+		c.add(field.Required(at, "the list is empty: name at least one DestinationRule, or remove the field for a split by Services"))
+	}
+	var all []DestinationRule
+	first := map[string]int{}
+	for i, item := range block.list("destinationRules") {
+		dr := c.destinationRule(item, at.Index(i), s)
+		key := dr.Namespace + "/" + dr.Name
+		if earlier, twice := first[key]; twice && dr.Name != "" {
+			c.add(repeated(at.Index(i).Child("name"), key, fmt.Sprintf("is the same object as %s: remove one of them", at.Index(earlier))))
+			continue
+		}
+		first[key] = i
+		all = append(all, dr)
+	}
+	if len(all) == 0 {
+		return []DestinationRule{{}}
+	}
+	return all
+}
+
+func (c *checker) destinationRule(n node, at *field.Path, s scope) (dr DestinationRule) {
+	o, ok := c.object(n, at, destinationRuleFields)
 	if !ok {
 		return dr
 	}
@@ -31,7 +69,7 @@ func (c *checker) destinationRule(block object, s scope) *DestinationRule {
 
 // differentSubsets reports one subset in two roles: the second label written would
 // overwrite the first.
-func (c *checker) differentSubsets(o object, dr *DestinationRule) {
+func (c *checker) differentSubsets(o object, dr DestinationRule) {
 	if dr.CanarySubsetName != "" && dr.CanarySubsetName == dr.StableSubsetName {
 		c.add(repeated(o.at.Child("stableSubsetName"), dr.StableSubsetName,
 			"is the canary subset too: give canary and stable a subset each"))

@@ -25,9 +25,12 @@ func TestEveryFieldIsDocumentedUnderItsObject(t *testing.T) {
 		"A VirtualService":    virtualServiceFields,
 		"The DestinationRule": destinationRuleFields,
 		"The guard":           guardFields,
+		"The verification":    verifyFields,
+		"The health gate":     healthGateFields,
+		"The provider":        prometheusFields,
 	}
 	for title, fields := range tests {
-		rows := regexp.MustCompile("(?m)^\\| `([A-Za-z]+)` ").FindAllStringSubmatch(sections[title], -1)
+		rows := regexp.MustCompile("(?m)^\\| `([A-Za-z0-9]+)` ").FindAllStringSubmatch(sections[title], -1)
 		var documented []string
 		for _, row := range rows {
 			documented = append(documented, row[1])

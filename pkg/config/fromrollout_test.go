@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ func hostLevel(changes ...func(*Config)) Config {
 		CanaryService:   "web-canary",
 		StableService:   "web-stable",
 		Guard:           Guard{Mode: Enforce, MinRaise: 5, Settle: time.Second, MaxHold: 600 * time.Second},
+		Verify:          Verify{Level: Object, OnUnavailable: Proceed},
 	}
 	for _, change := range changes {
 		change(&cfg)
@@ -47,7 +49,7 @@ func crossNamespace(t testing.TB, flag string) CrossNamespace {
 }
 
 func TestValidConfigurations(t *testing.T) {
-	subsets := &DestinationRule{Namespace: "shop", Name: "web", CanarySubsetName: "canary", StableSubsetName: "stable"}
+	subsets := []DestinationRule{{Namespace: "shop", Name: "web", CanarySubsetName: "canary", StableSubsetName: "stable"}}
 	tests := map[string]struct {
 		block   string
 		rollout func(*v1alpha1.Rollout)
@@ -64,13 +66,13 @@ virtualService: {name: web, routes: [primary]}
 destinationRule: {name: web, canarySubsetName: canary, stableSubsetName: stable}`,
 			rollout: services("", ""),
 			want: hostLevel(virtualService(VirtualService{Namespace: "shop", Name: "web", Routes: []string{"primary"}}),
-				func(c *Config) { c.DestinationRule, c.CanaryService, c.StableService = subsets, "", "" }),
+				func(c *Config) { c.DestinationRules, c.CanaryService, c.StableService = subsets, "", "" }),
 		},
 		"subset-level routing keeps the Services where native does": {
 			block: `
 virtualService: {name: web}
 destinationRule: {name: web, canarySubsetName: canary, stableSubsetName: stable}`,
-			want: hostLevel(func(c *Config) { c.DestinationRule = subsets }),
+			want: hostLevel(func(c *Config) { c.DestinationRules = subsets }),
 		},
 		"subset-level routing on one Service for both sides is no fault": {
 			block: `
@@ -78,7 +80,7 @@ virtualService: {name: web}
 destinationRule: {name: web, canarySubsetName: canary, stableSubsetName: stable}`,
 			rollout: services("web", "web"),
 			want: hostLevel(func(c *Config) {
-				c.DestinationRule, c.CanaryService, c.StableService = subsets, "web", "web"
+				c.DestinationRules, c.CanaryService, c.StableService = subsets, "web", "web"
 			}),
 		},
 		"subset names may have capital letters, as Istio lets them": {
@@ -86,9 +88,26 @@ destinationRule: {name: web, canarySubsetName: canary, stableSubsetName: stable}
 virtualService: {name: web}
 destinationRule: {name: web.v1, canarySubsetName: Canary-1, stableSubsetName: Stable-1, additionalSubsetNames: [legacy]}`,
 			want: hostLevel(func(c *Config) {
-				c.DestinationRule = &DestinationRule{Namespace: "shop", Name: "web.v1", CanarySubsetName: "Canary-1",
-					StableSubsetName: "Stable-1", AdditionalSubsetNames: []string{"legacy"}}
+				c.DestinationRules = []DestinationRule{{Namespace: "shop", Name: "web.v1", CanarySubsetName: "Canary-1",
+					StableSubsetName: "Stable-1", AdditionalSubsetNames: []string{"legacy"}}}
 			}),
+		},
+		"several DestinationRules, for routes of several hosts, keep their order": {
+			block: `
+virtualServices: [{name: web-mesh}, {name: web-gateway}]
+destinationRules:
+- {name: web, canarySubsetName: canary, stableSubsetName: stable}
+- {name: web, namespace: edge, canarySubsetName: next, stableSubsetName: live, additionalSubsetNames: [legacy]}`,
+			cross:   "edge",
+			rollout: services("", ""),
+			want: hostLevel(virtualService(
+				VirtualService{Namespace: "shop", Name: "web-mesh"},
+				VirtualService{Namespace: "shop", Name: "web-gateway"}),
+				func(c *Config) {
+					c.DestinationRules = append(slices.Clone(subsets), DestinationRule{Namespace: "edge", Name: "web",
+						CanarySubsetName: "next", StableSubsetName: "live", AdditionalSubsetNames: []string{"legacy"}})
+					c.CanaryService, c.StableService = "", ""
+				}),
 		},
 		"several VirtualServices keep their order": {
 			block: `virtualServices: [{name: web-mesh, routes: [b, a]}, {name: web-gateway}]`,
@@ -144,7 +163,7 @@ virtualService: {name: web, namespace: edge}
 destinationRule: {name: web, namespace: edge, canarySubsetName: canary, stableSubsetName: stable}`,
 			cross: "mesh, edge",
 			want: hostLevel(virtualService(VirtualService{Namespace: "edge", Name: "web"}), func(c *Config) {
-				c.DestinationRule = &DestinationRule{Namespace: "edge", Name: "web", CanarySubsetName: "canary", StableSubsetName: "stable"}
+				c.DestinationRules = []DestinationRule{{Namespace: "edge", Name: "web", CanarySubsetName: "canary", StableSubsetName: "stable"}}
 			}),
 		},
 		"the same name in two namespaces is two objects": {

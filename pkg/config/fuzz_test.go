@@ -16,6 +16,10 @@ var seeds = []string{
 	`null`, `[]`, `""`, `{`, `{}{}`, `{"a":1,"a":2}`, "\x00", "\xff\xfe", `{"\ud800":"\udfff"}`,
 	`{"virtualService":{"name":".cluster.local"}}`, `{"virtualService":{"name":"."}}`, `{"virtualService":{"name":".svc.cluster.local"}}`,
 	`{"guard":{"minRaise":1e400,"settle":"9223372036854775807ns","maxHold":"-1h"}}`,
+	`{"virtualService":{"name":"web"},"verify":{"level":"Mesh","proxies":true,"onUnavailable":"Hold"}}`,
+	`{"verify":{"level":"Object","proxies":true,"onUnavailable":null}}`,
+	`{"virtualService":{"name":"web"},"healthGate":{"provider":{"prometheus":{"queries":{"requests":"{{hash}}[{{window}}]"}}},"max5xxPercent":"0.5"}}`,
+	`{"healthGate":{"provider":{"prometheus":{"address":"http://x","queries":null}},"interval":"9ns","minRequests":1e99,"maxLatencyFactor":"1e1"}}`,
 	strings.Repeat(`{"virtualService":`, 40),
 }
 
@@ -29,7 +33,7 @@ func FuzzFromRollout(f *testing.F) {
 	f.Add([]byte(seeds[0]), "Web", "web", int32(-1), "///")
 	f.Fuzz(func(t *testing.T, block []byte, canary, stable string, maxWeight int32, path string) {
 		ro := withBlock(block, services(canary, stable), maxTrafficWeight(maxWeight))
-		o := Options{ExecutablePath: path, CrossNamespace: CrossNamespace{namespaces: []string{"edge"}}}
+		o := Options{ExecutablePath: path, CrossNamespace: CrossNamespace{namespaces: []string{"edge"}}, Prometheus: operators}
 		cfg, err := FromRollout(ro, o)
 		_, again := FromRollout(ro, o)
 		if (err == nil) != (again == nil) || err != nil && err.Error() != again.Error() {
@@ -72,12 +76,15 @@ func checkConfig(t *testing.T, cfg Config, maxWeight int32) {
 			t.Fatalf("VirtualService %q in namespace %q", vs.Name, vs.Namespace)
 		}
 	}
-	if dr := cfg.DestinationRule; dr == nil {
+	if len(cfg.DestinationRules) == 0 {
 		if cfg.CanaryService == "" || cfg.StableService == "" || cfg.CanaryService == cfg.StableService {
 			t.Fatalf("host-level with Services %q and %q", cfg.CanaryService, cfg.StableService)
 		}
-	} else if dr.Name == "" || dr.CanarySubsetName == "" || dr.StableSubsetName == "" || dr.CanarySubsetName == dr.StableSubsetName {
-		t.Fatalf("subset-level with %+v", *dr)
+	}
+	for _, dr := range cfg.DestinationRules {
+		if dr.Name == "" || dr.CanarySubsetName == "" || dr.StableSubsetName == "" || dr.CanarySubsetName == dr.StableSubsetName {
+			t.Fatalf("subset-level with %+v", dr)
+		}
 	}
 	g := cfg.Guard
 	if g.MinRaise < 0 || g.MinRaise > maxWeight || g.Settle < 0 || g.Settle > time.Minute || g.MaxHold < time.Second || g.MaxHold > 24*time.Hour {
@@ -86,6 +93,8 @@ func checkConfig(t *testing.T, cfg Config, maxWeight int32) {
 	if g.Mode != Enforce && g.Mode != Observe && g.Mode != Off {
 		t.Fatalf("mode %q", g.Mode)
 	}
+	checkVerify(t, cfg.Verify)
+	checkHealthGate(t, cfg.HealthGate)
 }
 
 // The flag is read from the command line by an operator, but nothing stops a template from writing anything into it.
@@ -116,7 +125,7 @@ func TestSeedsIncludeValidBlocks(t *testing.T) {
 			valid++
 		}
 	}
-	if valid != 4 {
-		t.Errorf("%d valid seeds, want 4: the fuzzer would have nothing to start from", valid)
+	if valid != 5 {
+		t.Errorf("%d valid seeds, want 5: the fuzzer would have nothing to start from", valid)
 	}
 }

@@ -12,12 +12,17 @@ import (
 // The vocabulary: the fields of each object, in the order in which a report lists
 // them.
 var (
-	blockFields           = []string{"virtualService", "virtualServices", "destinationRule", "guard"}
+	blockFields           = []string{"virtualService", "virtualServices", "destinationRule", "destinationRules", "guard", "verify", "healthGate"}
 	virtualServiceFields  = []string{"name", "namespace", "routes", "tlsRoutes", "tcpRoutes", "allMatchingRoutes"}
 	tlsRouteFields        = []string{"port", "sniHosts"}
 	tcpRouteFields        = []string{"port"}
 	destinationRuleFields = []string{"name", "namespace", "canarySubsetName", "stableSubsetName", "additionalSubsetNames"}
 	guardFields           = []string{"mode", "minRaise", "settle", "maxHold"}
+	verifyFields          = []string{"level", "proxies", "onUnavailable"}
+	healthGateFields      = []string{"provider", "interval", "minRequests", "max5xxPercent", "maxLatencyFactor", "minLatencyIncrease", "onUnhealthy"}
+	providerFields        = []string{"prometheus"}
+	prometheusFields      = []string{"address", "reporter", "hashLabel", "queries"}
+	queriesFields         = []string{"requests", "errors", "latencySum", "latencyCount"}
 )
 
 // presence tells a missing field, which may have a default, from a faulty one,

@@ -192,6 +192,27 @@ destinationRule: `
 			want: []string{`….destinationRule.stableSubsetName: Duplicate value: "a": is the canary subset too: ` +
 				`give canary and stable a subset each`},
 		},
+		"both forms are there": {
+			block: block + `{name: web, canarySubsetName: c, stableSubsetName: s}
+destinationRules: [{name: web, canarySubsetName: c, stableSubsetName: s}]`,
+			want: []string{`….destinationRules: Forbidden: destinationRule is there too: keep one of them, all DestinationRules in destinationRules`},
+		},
+		"the list is empty: that does not silently mean host-level": {
+			block:   "virtualService: {name: web}\ndestinationRules: []",
+			rollout: services("", ""),
+			want:    []string{`….destinationRules: Required value: the list is empty: name at least one DestinationRule, or remove the field for a split by Services`},
+		},
+		"the list names one object twice, and a faulty one": {
+			block: `
+virtualService: {name: web}
+destinationRules:
+- {name: web, canarySubsetName: c, stableSubsetName: s}
+- {name: web, namespace: shop, canarySubsetName: c2, stableSubsetName: s2}
+- {name: api, canarySubsetName: c}`,
+			want: []string{
+				`….destinationRules[1].name: Duplicate value: "shop/web": is the same object as ….destinationRules[0]: remove one of them`,
+				`….destinationRules[2].stableSubsetName: Required value: name the subset that follows the stable pods`},
+		},
 		"names have wrong forms": {
 			block: block + `{name: WEB, canarySubsetName: -a, stableSubsetName: a.b}`,
 			want: []string{
@@ -278,7 +299,7 @@ func TestFaultyServices(t *testing.T) {
 }
 
 func TestUnknownFields(t *testing.T) {
-	const block = "Known here: virtualService, virtualServices, destinationRule, guard"
+	const block = "Known here: virtualService, virtualServices, destinationRule, destinationRules, guard, verify, healthGate"
 	const vs = "Known here: name, namespace, routes, tlsRoutes, tcpRoutes, allMatchingRoutes"
 	checkFaulty(t, map[string]faultyCase{
 		"a slip of the keyboard": {

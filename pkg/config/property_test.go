@@ -60,12 +60,15 @@ func genVirtualService(t *rapid.T) VirtualService {
 	return vs
 }
 
-func genDestinationRule(t *rapid.T) *DestinationRule {
-	if rapid.Bool().Draw(t, "host-level") {
-		return nil
-	}
+func genDestinationRules(t *rapid.T) []DestinationRule {
+	return orNil(rapid.SliceOfNDistinct(rapid.Custom(genDestinationRule), 0, 3, func(dr DestinationRule) string {
+		return dr.Namespace + "/" + dr.Name
+	}).Draw(t, "destinationRules"))
+}
+
+func genDestinationRule(t *rapid.T) DestinationRule {
 	subsets := rapid.SliceOfNDistinct(subsetName, 2, 5, rapid.ID).Draw(t, "subsets")
-	return &DestinationRule{
+	return DestinationRule{
 		Namespace:             namespace.Draw(t, "namespace"),
 		Name:                  objectName.Draw(t, "name"),
 		CanarySubsetName:      subsets[0],
@@ -81,15 +84,16 @@ func genConfig(t *rapid.T, maxWeight int32) Config {
 		VirtualServices: rapid.SliceOfNDistinct(rapid.Custom(genVirtualService), 1, 3, func(vs VirtualService) string {
 			return vs.Namespace + "/" + vs.Name
 		}).Draw(t, "virtualServices"),
-		DestinationRule: genDestinationRule(t),
-		CanaryService:   hosts[0],
-		StableService:   hosts[1],
+		DestinationRules: genDestinationRules(t),
+		CanaryService:    hosts[0],
+		StableService:    hosts[1],
 		Guard: Guard{
 			Mode:     rapid.SampledFrom([]Mode{Enforce, Observe, Off}).Draw(t, "mode"),
 			MinRaise: rapid.Int32Range(0, maxWeight).Draw(t, "minRaise"),
 			Settle:   time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "settle")),
 			MaxHold:  time.Duration(rapid.Int64Range(int64(time.Second), int64(24*time.Hour)).Draw(t, "maxHold")),
 		},
+		Verify: genVerify(t),
 	}
 }
 
@@ -100,7 +104,7 @@ func blockOf(cfg Config) map[string]any {
 		"minRaise": cfg.Guard.MinRaise,
 		"settle":   cfg.Guard.Settle.String(),
 		"maxHold":  cfg.Guard.MaxHold.String(),
-	}}
+	}, "verify": verifyBlock(cfg.Verify)}
 	var all []any
 	for _, vs := range cfg.VirtualServices {
 		all = append(all, virtualServiceBlock(vs))
@@ -110,9 +114,17 @@ func blockOf(cfg Config) map[string]any {
 	} else {
 		block["virtualServices"] = all
 	}
-	if dr := cfg.DestinationRule; dr != nil {
-		block["destinationRule"] = map[string]any{"name": dr.Name, "namespace": dr.Namespace, "canarySubsetName": dr.CanarySubsetName,
-			"stableSubsetName": dr.StableSubsetName, "additionalSubsetNames": append([]string{}, dr.AdditionalSubsetNames...)}
+	var rules []any
+	for _, dr := range cfg.DestinationRules {
+		rules = append(rules, map[string]any{"name": dr.Name, "namespace": dr.Namespace, "canarySubsetName": dr.CanarySubsetName,
+			"stableSubsetName": dr.StableSubsetName, "additionalSubsetNames": append([]string{}, dr.AdditionalSubsetNames...)})
+	}
+	switch len(rules) {
+	case 0:
+	case 1:
+		block["destinationRule"] = rules[0]
+	default:
+		block["destinationRules"] = rules
 	}
 	return block
 }
@@ -235,7 +247,7 @@ func asNative(cfg Config, singleForm bool) v1alpha1.IstioTrafficRouting {
 		}
 		native.VirtualServices = append(native.VirtualServices, out)
 	}
-	if dr := cfg.DestinationRule; dr != nil {
+	for _, dr := range cfg.DestinationRules {
 		native.DestinationRule = &v1alpha1.IstioDestinationRule{Name: dr.Name, CanarySubsetName: dr.CanarySubsetName,
 			StableSubsetName: dr.StableSubsetName, AdditionalSubsetNames: dr.AdditionalSubsetNames}
 	}
@@ -248,13 +260,14 @@ func asNative(cfg Config, singleForm bool) v1alpha1.IstioTrafficRouting {
 func TestNativeBlockMovedAsItIsMeansTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := genConfig(t, 100)
-		// The native block knows neither of these.
-		want.Guard = hostLevel().Guard
+		// The native block knows none of these.
+		want.Guard, want.Verify = hostLevel().Guard, hostLevel().Verify
 		for i := range want.VirtualServices {
 			want.VirtualServices[i].AllMatchingRoutes = false
 		}
-		if want.DestinationRule != nil {
-			want.DestinationRule.Namespace = "shop"
+		want.DestinationRules = want.DestinationRules[:min(1, len(want.DestinationRules))]
+		for i := range want.DestinationRules {
+			want.DestinationRules[i].Namespace = "shop"
 		}
 		raw, err := json.Marshal(asNative(want, rapid.Bool().Draw(t, "single form")))
 		if err != nil {

@@ -36,6 +36,17 @@ func Answer(f Facts, d Decision, held, maxHold time.Duration) Answers {
 	}
 }
 
+// AnswerUnseen says what VerifyWeight answers for a weight that is written as decided, but that the mesh is not known to
+// have yet: waiting says in words what is missing, waited for how long it has been so. The rules are those of Answer: a
+// step waits, while scaling goes on; at the full weight the reconcile is held only where that keeps pods of the stable
+// that requests still go to, and never once it has lasted for maxHold.
+func AnswerUnseen(f Facts, d Decision, waiting string, waited, maxHold time.Duration) Answers {
+	if waited < maxHold && (d.Desired < d.Max || holds(f)) {
+		return Answers{}
+	}
+	return Answers{VerifyErr: waiting}
+}
+
 // holds says whether the reconcile has to be stopped to keep the stable's pods. With dynamicStableScale the controller
 // sizes the stable by the weight it asked for, whatever VerifyWeight says. There are three reasons not to stop it: the
 // canary has yet to be scaled up, the traffic is on its way back, for which the stable has to be scaled up, or the

@@ -9,6 +9,52 @@ import (
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
 )
 
+func TestAnswerUnseen(t *testing.T) {
+	const maxHold, missing = 10 * time.Minute, "istiod still serves 10 of 100"
+	for sentence, tc := range map[string]struct {
+		change func(*guard.Facts)
+		waited time.Duration
+		want   guard.Answers
+	}{
+		"a part of the traffic is asked for: the step waits, everything else goes on": {
+			change: func(f *guard.Facts) { f.Desired = 70 },
+		},
+		"a part is asked for and the wait has been too long: the reason is shown": {
+			change: func(f *guard.Facts) { f.Desired = 70 }, waited: maxHold,
+			want: guard.Answers{VerifyErr: missing},
+		},
+		"all is asked for: the reason lets the reconcile go on": {
+			want: guard.Answers{VerifyErr: missing},
+		},
+		"dynamicStableScale, all asked for: the stable keeps its pods": {
+			change: func(f *guard.Facts) { f.DynamicStableScale = true },
+		},
+		"dynamicStableScale, all asked for, and the wait has been too long": {
+			change: func(f *guard.Facts) { f.DynamicStableScale = true }, waited: maxHold,
+			want: guard.Answers{VerifyErr: missing},
+		},
+		"dynamicStableScale, and the canary has yet to be scaled up: that must not be stopped": {
+			change: func(f *guard.Facts) { f.DynamicStableScale, f.Canary.Size = true, 2 },
+			want:   guard.Answers{VerifyErr: missing},
+		},
+		"dynamicStableScale, and the traffic is on its way back": {
+			change: func(f *guard.Facts) { f.DynamicStableScale, f.Returning = true, true },
+			want:   guard.Answers{VerifyErr: missing},
+		},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			f := rollback(2)
+			if tc.change != nil {
+				tc.change(&f)
+			}
+			got := guard.AnswerUnseen(f, guard.Decide(f), missing, tc.waited, maxHold)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error("answers (-want +got):\n" + diff)
+			}
+		})
+	}
+}
+
 func TestAnswer(t *testing.T) {
 	const maxHold = 10 * time.Minute
 	const (

@@ -196,7 +196,7 @@ func (s *situation) things() ([]string, error) {
 			things = append(things, managedThing(vs.Namespace, vs.Name, name))
 		}
 	}
-	if rule := s.config.DestinationRule; rule != nil {
+	for _, rule := range s.config.DestinationRules {
 		for _, subset := range []string{rule.CanarySubsetName, rule.StableSubsetName} {
 			things = append(things, fmt.Sprintf("%s, subset %q", objectKey("DestinationRule", rule.Namespace, rule.Name), subset))
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/hostname"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
 
 // hashLabel is the label that tells revisions apart. It is the only one that
@@ -33,32 +34,42 @@ type selector struct {
 	askedBy map[string]string
 }
 
-// selectors are those of both sides.
-type selectors struct{ canary, stable selector }
+// selectors are those of the two sides of a pair.
+type selectors struct {
+	pair           virtualservice.Pair
+	canary, stable selector
+}
 
-// of returns a side's selector.
-func (x selectors) of(which side) selector {
+// of returns a side's selector, and how people know the side.
+func (x selectors) of(which side) (asks selector, name string, place virtualservice.Side) {
 	if which == stableSide {
-		return x.stable
+		return x.stable, "stable", x.pair.Stable
 	}
-	return x.canary
+	return x.canary, "canary", x.pair.Canary
 }
 
 // selectorsOf reads them: at host level a side is what its Service selects; at
 // subset level what the host's Service selects and the subset's labels leave of it.
-func (r *Router) selectorsOf(s *situation) selectors {
-	if s.rule == nil {
-		return selectors{
+func (r *Router) selectorsOf(s *situation) []selectors {
+	if !s.bySubsets() {
+		return []selectors{{
+			pair:   virtualservice.Pair{Stable: s.split.Stable, Canary: s.split.Canary},
 			canary: r.selectorOf(s.ref.Namespace, s.config.CanaryService, nil),
 			stable: r.selectorOf(s.ref.Namespace, s.config.StableService, nil),
-		}
+		}}
 	}
-	// A ServiceEntry's host has no Service, and so no selector of its own.
-	namespace, name, _ := hostname.Service(s.split.Canary.Host, r.options.ClusterDomain)
-	return selectors{
-		canary: r.selectorOf(namespace, name, s.subsetLabels(s.split.Canary.Subset)),
-		stable: r.selectorOf(namespace, name, s.subsetLabels(s.split.Stable.Subset)),
+	var all []selectors
+	for _, rule := range s.rules {
+		pair := rule.pair(r.options.ClusterDomain)
+		// A ServiceEntry's host has no Service, and so no selector of its own.
+		namespace, name, _ := hostname.Service(pair.Canary.Host, r.options.ClusterDomain)
+		all = append(all, selectors{
+			pair:   pair,
+			canary: r.selectorOf(namespace, name, rule.labels(pair.Canary.Subset)),
+			stable: r.selectorOf(namespace, name, rule.labels(pair.Stable.Subset)),
+		})
 	}
+	return all
 }
 
 // selectorOf joins a Service's selector and a subset's labels.
@@ -74,15 +85,6 @@ func (r *Router) selectorOf(namespace, name string, subset map[string]string) se
 		x.labels[key], x.askedBy[key] = value, "its subset"
 	}
 	return x
-}
-
-func (s *situation) subsetLabels(name string) map[string]string {
-	for _, subset := range s.rule.Subsets {
-		if subset.Name == name {
-			return subset.Labels
-		}
-	}
-	return nil
 }
 
 // podsOf returns the pods of a hash that a side's requests can reach; a hash
@@ -117,19 +119,21 @@ func (s *situation) reachable(set cluster.ReplicaSet) int32 {
 	var seen, unreachable int32
 	for _, group := range s.pods[set.UID] {
 		seen += group.Count
-		if !s.matchesBoth(group.Labels) {
+		if !s.matchesAll(group.Labels) {
 			unreachable += group.Count
 		}
 	}
-	if !s.matchesBoth(set.Labels) {
+	if !s.matchesAll(set.Labels) {
 		unreachable += max(0, set.Available-seen)
 	}
 	return max(0, set.Available-unreachable)
 }
 
-// matchesBoth tells whether pods with these labels carry what both sides ask for.
-func (s *situation) matchesBoth(labels map[string]string) bool {
-	return len(s.lacks(canarySide, labels)) == 0 && len(s.lacks(stableSide, labels)) == 0
+// matchesAll tells whether pods with these labels carry what all sides ask for.
+func (s *situation) matchesAll(labels map[string]string) bool {
+	return !slices.ContainsFunc(s.selects, func(x selectors) bool {
+		return len(s.lacks(x.canary, labels)) > 0 || len(s.lacks(x.stable, labels)) > 0
+	})
 }
 
 // addedByOthers tells labels that pods or endpoints get after the template: from
@@ -139,12 +143,12 @@ func addedByOthers(key string) bool {
 	return prefixed && (strings.HasSuffix(domain, "istio.io") || strings.HasSuffix(domain, "kubernetes.io") || strings.HasSuffix(domain, "k8s.io"))
 }
 
-// lacks lists the labels that a side asks for and the pods do not carry, in a
+// lacks lists the labels that are asked for and the pods do not carry, in a
 // fixed order. The hash is left out, since it is what is being moved, and so is
 // what the controller or the mesh puts on pods later.
-func (s *situation) lacks(which side, labels map[string]string) []string {
+func (s *situation) lacks(x selector, labels map[string]string) []string {
 	var keys []string
-	for key, value := range s.selects.of(which).labels {
+	for key, value := range x.labels {
 		have, there := labels[key]
 		if key == hashLabel || s.ephemeral[key] || there && have == value || !there && addedByOthers(key) {
 			continue
@@ -174,17 +178,17 @@ func (s *situation) mismatch() string {
 		}
 	}
 	slices.Sort(texts)
-	return strings.Join(texts, "; ")
+	return strings.Join(slices.Compact(texts), "; ")
 }
 
 // withPodLabels is the ReplicaSet with the labels of pods of it that cannot be
 // reached, where there are such pods though its template's labels are right.
 func (s *situation) withPodLabels(set cluster.ReplicaSet) cluster.ReplicaSet {
-	if !s.matchesBoth(set.Labels) {
+	if !s.matchesAll(set.Labels) {
 		return set
 	}
 	for _, group := range s.pods[set.UID] {
-		if !s.matchesBoth(group.Labels) {
+		if !s.matchesAll(group.Labels) {
 			set.Labels = group.Labels
 			return set
 		}
@@ -194,24 +198,21 @@ func (s *situation) withPodLabels(set cluster.ReplicaSet) cluster.ReplicaSet {
 
 func (s *situation) explainAll(which side, set cluster.ReplicaSet, effect string) []string {
 	var texts []string
-	for _, key := range s.lacks(which, set.Labels) {
-		texts = append(texts, s.explain(which, set, key, effect))
+	for _, x := range s.selects {
+		asks, name, place := x.of(which)
+		for _, key := range s.lacks(asks, set.Labels) {
+			texts = append(texts, fmt.Sprintf("ReplicaSet %s %s: on the %s side (%s) %s asks for %s=%s, but %s",
+				set.Name, effect, name, place, asks.askedBy[key], key, asks.labels[key], remedyFor(set, key)))
+		}
 	}
 	return texts
 }
 
-func (s *situation) explain(which side, set cluster.ReplicaSet, key, effect string) string {
-	name, place, wanted := "canary", s.split.Canary, s.selects.of(which)
-	if which == stableSide {
-		name, place = "stable", s.split.Stable
+// remedyFor says what to do about a label that pods do not carry as it is asked for.
+func remedyFor(set cluster.ReplicaSet, key string) string {
+	if have, there := set.Labels[key]; there {
+		return fmt.Sprintf("the pods of ReplicaSet %s carry %s=%s: write that, or remove the label", set.Name, key, have)
 	}
-	have, there := set.Labels[key]
-	remedy := fmt.Sprintf("the pods of ReplicaSet %s carry %s=%s: write that, or remove the label", set.Name, key, have)
-	if !there {
-		known := slices.Sorted(maps.Keys(set.Labels))
-		remedy = fmt.Sprintf("the pods of ReplicaSet %s have no label %s (they have %s): remove it, or add it to the pod template",
-			set.Name, key, strings.Join(known, ", "))
-	}
-	return fmt.Sprintf("ReplicaSet %s %s: on the %s side (%s) %s asks for %s=%s, but %s",
-		set.Name, effect, name, place, wanted.askedBy[key], key, wanted.labels[key], remedy)
+	return fmt.Sprintf("the pods of ReplicaSet %s have no label %s (they have %s): remove it, or add it to the pod template",
+		set.Name, key, strings.Join(slices.Sorted(maps.Keys(set.Labels)), ", "))
 }

@@ -65,10 +65,7 @@ func (d *drift) note(now time.Time) (quarrel bool) {
 // more than the last call of the controller brought about, but where the stable has
 // no pod left. again is when to look anew, 0 for not before something changes.
 func (r *Router) heal(ctx context.Context, s *situation, m *memory) (again time.Duration, err error) {
-	v, err := r.judge(s, m, m.desired)
-	if err != nil {
-		return 0, err
-	}
+	v := r.judge(s, m, m.desired)
 	relieved, err := r.relieve(ctx, s, m, v)
 	if err != nil || relieved || s.broken != nil {
 		return 0, errors.Join(err, s.broken) // the write itself brings the next look
@@ -99,13 +96,9 @@ func (r *Router) relieve(ctx context.Context, s *situation, m *memory, v verdict
 	if !s.known {
 		return false, nil
 	}
-	routed, err := s.routed()
-	if err != nil {
-		return false, err
-	}
 	target := virtualservice.Target{
-		Owner: s.owner(), Canary: s.bearable(v, s.judged(routed, s.announced(m))),
-		Experiments: s.present(r.servable(s)), Managed: s.presentRoutes(routed, v), ManagedNames: s.managed,
+		Owner: s.owner(), Canary: s.bearable(v, s.judged(s.routed(), s.announced(m))),
+		Experiments: s.present(r.servable(s)), Managed: s.presentRoutes(v), ManagedNames: s.managed,
 	}
 	if target.Canary == s.written && !s.unserved(target, v) {
 		return false, nil
@@ -119,7 +112,7 @@ func (r *Router) relieve(ctx context.Context, s *situation, m *memory, v verdict
 	if err := r.writeAll(ctx, s, m, target); err != nil {
 		return false, err
 	}
-	if s.rule == nil || s.labelledAs(routed, m.labelled) {
+	if !s.bySubsets() || s.labelledAs(m.labelled) {
 		// What a label that somebody else moved has cost comes back with the label.
 		m.applied = reduced(m.applied, target)
 	}
@@ -150,11 +143,11 @@ func (v verdict) podless() bool {
 
 // presentRoutes are those of the wanted managed routes that are in place, none
 // where they would lead to nobody.
-func (s *situation) presentRoutes(routed hashes, v verdict) []virtualservice.ManagedRoute {
+func (s *situation) presentRoutes(v verdict) []virtualservice.ManagedRoute {
 	if v.podless() {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(s.wantedRoutes(routed)), func(route virtualservice.ManagedRoute) bool {
+	return slices.DeleteFunc(slices.Clone(s.wantedRoutes()), func(route virtualservice.ManagedRoute) bool {
 		return !slices.ContainsFunc(s.services, func(vs *virtualservice.VirtualService) bool {
 			return slices.ContainsFunc(vs.HTTP, func(there virtualservice.Route) bool { return there.Name == route.Name })
 		})
@@ -173,7 +166,7 @@ func (s *situation) unserved(target virtualservice.Target, v verdict) bool {
 		return true
 	}
 	return slices.ContainsFunc(s.templates, func(t template) bool {
-		side := s.templateSide(t.service, s.split.ClusterDomain)
+		side := s.templateSide(t.service)
 		served := slices.ContainsFunc(target.Experiments, func(e virtualservice.Experiment) bool { return e.Service == t.service })
 		return !served && s.routedTo(side)
 	})
@@ -235,9 +228,9 @@ func (r *Router) oursBy(ro *v1alpha1.Rollout, s *situation, m *memory) bool {
 // quarrel: then it waits.
 func (r *Router) reroute(ctx context.Context, s *situation, m *memory, v verdict) (time.Duration, error) {
 	before := keptIn(s, *m.applied)
-	target, err := r.still(s, before, v)
-	if err != nil || s.holds(target) {
-		return 0, err
+	target := r.still(s, before, v)
+	if s.holds(target) {
+		return s.lookForStable(m), nil
 	}
 	drifted := !s.holds(before)
 	if drifted {
@@ -265,18 +258,14 @@ func (r *Router) reroute(ctx context.Context, s *situation, m *memory, v verdict
 // drops those of ended experiments. moved tells that labels were written. A pin
 // leaves all but the weight to the operator.
 func (r *Router) relabel(ctx context.Context, s *situation, m *memory) (again time.Duration, moved bool, err error) {
-	if s.rule == nil || m.labelled == (hashes{}) || s.isPinned() {
+	if !s.bySubsets() || m.labelled == (hashes{}) || s.isPinned() {
 		return 0, false, nil
 	}
-	routed, err := s.routed()
-	if err != nil {
-		return 0, false, err
-	}
-	if s.labelledAs(routed, m.labelled) && s.hasSubsets() {
+	if s.labelledAs(m.labelled) && s.hasSubsets() {
 		if len(r.unused(s, m)) == 0 {
 			return 0, false, nil
 		}
-		return 0, false, r.writeLabels(ctx, s, m, hashes{})
+		return 0, false, r.writeLabels(ctx, s, m, make([]hashes, len(s.rules)))
 	}
 	if wait := m.drift.wait(r.clock.Now()); wait > 0 {
 		return wait, false, nil
@@ -284,10 +273,11 @@ func (r *Router) relabel(ctx context.Context, s *situation, m *memory) (again ti
 	if ours, err := r.stillOurs(ctx, s, m, r.anotherLabelled(s)); err != nil || !ours {
 		return notNow, false, err
 	}
+	drifted := s.mislabelled(m.labelled)
 	if err := r.moveLabels(ctx, s, m, m.labelled); err != nil {
 		return 0, false, err
 	}
-	r.reportDrift(s, m, "DestinationRule", []string{s.rule.Namespace + "/" + s.rule.Name + ": subset labels"})
+	r.reportDrift(s, m, "DestinationRule", drifted)
 	return watchBusy, true, nil
 }
 
@@ -316,24 +306,20 @@ func (r *Router) stillOurs(ctx context.Context, s *situation, m *memory, another
 }
 
 // still is what the pods of this moment leave of what was applied.
-func (r *Router) still(s *situation, applied virtualservice.Target, v verdict) (virtualservice.Target, error) {
-	now, err := r.target(s, applied.Canary)
-	if err != nil {
-		return now, err
-	}
-	if v.lowers(applied.Canary) || v.rescues(applied.Canary) {
+func (r *Router) still(s *situation, applied virtualservice.Target, v verdict) virtualservice.Target {
+	now := r.target(s, applied.Canary)
+	switch {
+	case v.lowers(applied.Canary) || v.rescues(applied.Canary):
 		now.Canary = v.decision.Weight
+	case s.stableFresh == "" && v.returns(applied.Canary):
+		now.Canary = v.next
 	}
 	now.Managed, now.Experiments = commonRoutes(now.Managed, applied.Managed), commonExperiments(now.Experiments, applied.Experiments)
 	if s.isPinned() {
-		routed, err := s.routed()
-		if err != nil {
-			return now, err
-		}
-		now.Managed, now.Experiments = commonRoutes(now.Managed, s.presentRoutes(routed, v)), s.present(now.Experiments)
+		now.Managed, now.Experiments = commonRoutes(now.Managed, s.presentRoutes(v)), s.present(now.Experiments)
 		now.Canary = min(now.Canary, s.written) // what the operator has taken away by hand stays away
 	}
-	return now, nil
+	return now
 }
 
 // lowers is true when that weight is more than the guard allows. Where neither
@@ -342,12 +328,34 @@ func (v verdict) lowers(weight int32) bool {
 	return v.enforced && v.decision.Capped() && v.decision.Reason != guard.ReasonNoPods && v.decision.Weight < weight
 }
 
+// returns is true when the traffic can go back to the stable after a promotion, which
+// SetWeight has left to the watch.
+func (v verdict) returns(weight int32) bool {
+	return v.enforced && v.pin == nil && v.facts.SameHash && v.next < weight
+}
+
+// lookForStable is when to look anew for that, 0 where it is not due.
+func (s *situation) lookForStable(m *memory) time.Duration {
+	if s.stableFresh != "" && m.applied != nil && m.desired < m.applied.Canary {
+		return freshPoll
+	}
+	return 0
+}
+
 // rescues is true when the stable has lost its last pod and the canary may have
 // more than that weight. It is the one case in which the watch raises, and only as
 // far as the controller has asked: the rest would go to nobody.
 func (v verdict) rescues(weight int32) bool {
 	d := v.decision
 	return v.enforced && v.pin == nil && d.Stable.Available <= 0 && d.Canary.Available > 0 && d.Weight > weight
+}
+
+// writtenByAnother tells whether another process of the plugin was the last to change
+// the routes of one of the VirtualServices.
+func (r *Router) writtenByAnother(s *situation) bool {
+	return slices.ContainsFunc(s.services, func(vs *virtualservice.VirtualService) bool {
+		return len(vs.Ours) > 0 && !r.own.wrote("VirtualService", vs.Namespace, vs.Name, vs.ResourceVersion)
+	})
 }
 
 // anotherWrote tells whether one of the VirtualServices that are not as they should
@@ -365,9 +373,13 @@ func (r *Router) anotherWrote(s *situation, target virtualservice.Target) bool {
 	return false
 }
 
-// anotherLabelled is to the DestinationRule what anotherWrote is to VirtualServices.
+// anotherLabelled is to DestinationRules what anotherWrote is to VirtualServices.
 func (r *Router) anotherLabelled(s *situation) bool {
-	return s.rule.Ours && !r.own.wrote("DestinationRule", s.rule.Namespace, s.rule.Name, s.rule.ResourceVersion)
+	return slices.ContainsFunc(s.rules, r.labelledByAnother)
+}
+
+func (r *Router) labelledByAnother(x rule) bool {
+	return x.Ours && !r.own.wrote("DestinationRule", x.Namespace, x.Name, x.ResourceVersion)
 }
 
 // changes are what bringing the VirtualServices to the target changes, in words.

@@ -50,7 +50,7 @@ func (r *Router) noteTemplates(m *memory, ro *v1alpha1.Rollout, additional []v1a
 
 // takeTemplates makes the templates' destinations, and those that an earlier
 // experiment left, part of the split.
-func (s *situation) takeTemplates(templates []template, domain string) {
+func (s *situation) takeTemplates(templates []template) {
 	s.templates = templates
 	services := make([]string, 0, len(templates))
 	for _, t := range templates {
@@ -62,16 +62,17 @@ func (s *situation) takeTemplates(templates []template, domain string) {
 	slices.Sort(services)
 	s.split.Experiments = nil
 	for _, service := range slices.Compact(services) {
-		s.split.Experiments = append(s.split.Experiments, s.templateSide(service, domain))
+		s.split.Experiments = append(s.split.Experiments, s.templateSide(service))
 	}
 }
 
-// templateSide is where the requests for a template go.
-func (s *situation) templateSide(service, domain string) virtualservice.Side {
-	if s.rule != nil {
-		return virtualservice.Side{Host: s.split.Canary.Host, Subset: service}
+// templateSide is where the requests for a template go; a subset is one of the host
+// that the route sends to.
+func (s *situation) templateSide(service string) virtualservice.Side {
+	if s.bySubsets() {
+		return virtualservice.Side{Subset: service}
 	}
-	return virtualservice.Side{Host: hostname.Canonical(service, s.ref.Namespace, domain)}
+	return virtualservice.Side{Host: hostname.Canonical(service, s.ref.Namespace, s.split.ClusterDomain)}
 }
 
 // servable are the templates that can take requests now: those with a pod, and at
@@ -80,34 +81,39 @@ func (s *situation) templateSide(service, domain string) virtualservice.Side {
 func (r *Router) servable(s *situation) []virtualservice.Experiment {
 	var experiments []virtualservice.Experiment
 	for _, t := range s.templates {
-		if r.cluster.ExperimentAvailable(s.ref.Namespace, t.hash) <= 0 || !s.named(t) {
+		fresh := s.fresh[t.hash] != "" && !s.routedTo(s.templateSide(t.service))
+		if fresh || r.cluster.ExperimentAvailable(s.ref.Namespace, t.hash) <= 0 || !s.hasSubset(t) {
 			continue
 		}
 		experiments = append(experiments, virtualservice.Experiment{
-			Service: t.service, Side: s.templateSide(t.service, r.options.ClusterDomain), Weight: t.weight,
+			Service: t.service, Side: s.templateSide(t.service), Weight: t.weight,
 		})
 	}
 	return experiments
 }
 
-// named tells whether the template's subset is there; at host level it is the
+// hasSubset tells whether the template's subset is there; at host level it is the
 // controller's Service and needs nothing of ours.
-func (s *situation) named(t template) bool {
-	if s.rule == nil {
-		return true
-	}
-	hash, err := s.rule.Hash(t.service)
-	return err == nil && hash == t.hash
+func (s *situation) hasSubset(t template) bool {
+	return !slices.ContainsFunc(s.rules, func(x rule) bool { return !x.hasAll([]template{t}) })
 }
 
-// subsets are those that the DestinationRule has to have for the templates. One
+// hasAll tells whether the subsets of all templates are there.
+func (x rule) hasAll(templates []template) bool {
+	return !slices.ContainsFunc(templates, func(t template) bool {
+		hash, err := x.Hash(t.service)
+		return err != nil || hash != t.hash
+	})
+}
+
+// subsets are those that a DestinationRule has to have for the templates. One
 // that names other pods while a route still leads there waits: SetWeight takes its
 // share first.
-func (s *situation) subsets() []destinationrule.Experiment {
+func (s *situation) subsets(x rule) []destinationrule.Experiment {
 	var all []destinationrule.Experiment
 	for _, t := range s.templates {
-		hash, err := s.rule.Hash(t.service)
-		if err == nil && hash != "" && hash != t.hash && s.routedTo(s.templateSide(t.service, s.split.ClusterDomain)) {
+		hash, err := x.Hash(t.service)
+		if err == nil && hash != "" && hash != t.hash && s.routedTo(s.templateSide(t.service)) {
 			continue
 		}
 		all = append(all, destinationrule.Experiment{Subset: t.service, Hash: t.hash})
@@ -119,9 +125,6 @@ func (s *situation) subsets() []destinationrule.Experiment {
 // subset has to outlive its last weight by settle: a proxy that has the route
 // but not the subset answers 503.
 func (r *Router) unused(s *situation, m *memory) []string {
-	if s.rule == nil {
-		return nil
-	}
 	changed := m.changedAt
 	if changed.IsZero() {
 		changed = s.lastChange()
@@ -130,19 +133,29 @@ func (r *Router) unused(s *situation, m *memory) []string {
 		return nil
 	}
 	var names []string
-	for _, name := range s.rule.ExperimentSubsets(s.owner()) {
+	for _, name := range s.accounted() {
 		wanted := slices.ContainsFunc(s.templates, func(t template) bool { return t.service == name })
-		if !wanted && !s.routedTo(s.templateSide(name, r.options.ClusterDomain)) {
+		if !wanted && !s.routedTo(s.templateSide(name)) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
+// accounted are the subsets for experiments in any of the DestinationRules.
+func (s *situation) accounted() []string {
+	var names []string
+	for _, rule := range s.rules {
+		names = append(names, rule.ExperimentSubsets(s.owner())...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // routedTo tells whether one of our VirtualServices names this destination.
 func (s *situation) routedTo(side virtualservice.Side) bool {
 	return slices.ContainsFunc(s.services, func(vs *virtualservice.VirtualService) bool {
-		return vs.Names(side, s.split.ClusterDomain)
+		return vs.Names(side, s.split)
 	})
 }
 

@@ -35,7 +35,9 @@ func TestAnExperimentGetsItsShareOnceItsPodsAreThereAndLeavesNothing(t *testing.
 					t.Fatal(err)
 				}
 				if err := r.SetWeight(ctx, ro, weight, exp); err != nil {
-					t.Fatal(err)
+					wantError(t, err, "no first request yet: template exp-")
+					w.pass(2 * time.Second)
+					must(t, r.SetWeight(ctx, ro, weight, exp))
 				}
 				verified, _ := r.VerifyWeight(ctx, ro, weight, exp)
 				return verified

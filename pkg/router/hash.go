@@ -32,7 +32,7 @@ func (r *Router) UpdateHash(ctx context.Context, ro *v1alpha1.Rollout, canaryHas
 	defer release()
 	r.reportContract(s, m)
 	m.announced, m.labelled = hashes{canary: canaryHash, stable: stableHash}, hashes{}
-	if s.rule == nil {
+	if !s.bySubsets() {
 		return nil
 	}
 	if err := r.moveLabels(ctx, s, m, m.announced); err != nil {
@@ -42,33 +42,47 @@ func (r *Router) UpdateHash(ctx context.Context, ro *v1alpha1.Rollout, canaryHas
 	return nil
 }
 
-// moveLabels carries out one step of the way to the labels.
+// moveLabels carries out one step of the way to the labels. Of several
+// DestinationRules each goes its own way: they may name different hashes.
 func (r *Router) moveLabels(ctx context.Context, s *situation, m *memory, want hashes) error {
-	routed, err := s.routed()
-	if err != nil {
-		return err
-	}
+	named := s.named()
+	now := slices.Repeat([]hashes{want}, len(named))
 	if s.config.Guard.Mode != config.Enforce {
-		return r.writeLabels(ctx, s, m, want)
+		return r.writeLabels(ctx, s, m, now)
 	}
-	plan := guard.PlanMove(r.move(s, m, routed, want))
-	// A label that has to wait is left out; one that is right already costs nothing.
-	now := want
-	if plan.Canary != guard.MoveLabel && plan.Canary != guard.Nothing {
-		now.canary = ""
-	}
-	if plan.Stable != guard.MoveLabel && plan.Stable != guard.Nothing {
-		now.stable = ""
+	weight := s.facts.Max + 1
+	var waits []string
+	for i, h := range named {
+		plan := guard.PlanMove(r.move(s, m, h, want))
+		now[i] = want.movable(plan)
+		if plan.Canary == guard.LowerFirst {
+			weight = min(weight, plan.Weight)
+		}
+		if plan.Err != "" && !slices.Contains(waits, plan.Err) {
+			waits = append(waits, plan.Err)
+		}
 	}
 	if err := r.writeLabels(ctx, s, m, now); err != nil {
 		return err
 	}
-	if plan.Canary == guard.LowerFirst {
-		if err := r.writeRoutes(ctx, s, m, plan.Weight); err != nil {
+	if weight <= s.facts.Max {
+		if err := r.writeRoutes(ctx, s, m, weight); err != nil {
 			return err
 		}
 	}
-	return errorOrNil(plan.Err)
+	return errorOrNil(strings.Join(waits, "; "))
+}
+
+// movable are the hashes without those whose label has to wait; one that is right
+// already costs nothing.
+func (h hashes) movable(plan guard.Plan) hashes {
+	if plan.Canary != guard.MoveLabel && plan.Canary != guard.Nothing {
+		h.canary = ""
+	}
+	if plan.Stable != guard.MoveLabel && plan.Stable != guard.Nothing {
+		h.stable = ""
+	}
+	return h
 }
 
 // move gathers what the order of a hash change rests on.
@@ -80,7 +94,10 @@ func (r *Router) move(s *situation, m *memory, routed, want hashes) guard.Move {
 		Settle: s.config.Guard.Settle,
 	}
 	move.Canary.Weight, move.Stable.Weight = s.sideWeights()
-	move.Canary.Lowered, move.Canary.LoweredKnown = r.since(m.loweredAt)
+	if s.fresh[want.canary] != "" {
+		move.Canary.ToPods.Available = 0
+	}
+	move.Canary.Lowered, move.Canary.LoweredKnown = r.lowered(s, m)
 	move.Stable.Lowered, move.Stable.LoweredKnown = r.since(m.raisedAt)
 	return move
 }
@@ -116,37 +133,74 @@ func (r *Router) since(at time.Time) (time.Duration, bool) {
 	return r.clock.Now().Sub(at), !at.IsZero()
 }
 
-// writeLabels sets the labels that are not "" and the subsets of a running
-// experiment, and drops those of an ended one, all in one patch.
-func (r *Router) writeLabels(ctx context.Context, s *situation, m *memory, want hashes) error {
-	var changes []destinationrule.Change
-	rule := s.config.DestinationRule
-	target := destinationrule.Target{
-		Owner:        s.owner(),
-		CanarySubset: rule.CanarySubsetName, CanaryHash: want.canary,
-		StableSubset: rule.StableSubsetName, StableHash: want.stable,
-		Experiments: s.subsets(), Drop: r.unused(s, m),
+// writeLabels sets the labels that are not "", by DestinationRule, and the subsets of
+// a running experiment, and drops those of an ended one, all in one patch for each.
+// All patches can be computed before the first is sent.
+func (r *Router) writeLabels(ctx context.Context, s *situation, m *memory, want []hashes) error {
+	targets := r.ruleTargets(s, m, want)
+	if err := r.checkLabels(ctx, s, targets); err != nil {
+		return err
 	}
-	if patch, _, err := s.rule.Set(target); err == nil && len(patch) > 0 && r.anotherLabelled(s) {
-		if err := r.upToDate(ctx, s); err != nil {
-			return err
+	var written []string
+	for i, rule := range s.rules {
+		changed, err := r.writeRule(ctx, s, rule, targets[i])
+		if err != nil {
+			return partly(err, written, rulesNamed(s.rules[i+1:]))
+		}
+		if changed {
+			written = append(written, rule.String())
 		}
 	}
-	dr, changed, err := r.cluster.UpdateDestinationRule(ctx, rule.Namespace, rule.Name,
+	return nil
+}
+
+// ruleTargets are what the DestinationRules are to look like.
+func (r *Router) ruleTargets(s *situation, m *memory, want []hashes) []destinationrule.Target {
+	unused := r.unused(s, m)
+	var targets []destinationrule.Target
+	for i, rule := range s.rules {
+		targets = append(targets, destinationrule.Target{
+			Owner:        s.owner(),
+			CanarySubset: rule.want.CanarySubsetName, CanaryHash: want[i].canary,
+			StableSubset: rule.want.StableSubsetName, StableHash: want[i].stable,
+			Experiments: s.subsets(rule), Drop: unused,
+		})
+	}
+	return targets
+}
+
+// checkLabels computes all patches and throws them away. Before what another process
+// of the plugin wrote is changed, it asks whether the call is of today.
+func (r *Router) checkLabels(ctx context.Context, s *situation, targets []destinationrule.Target) error {
+	var errs []error
+	foreign := false
+	for i, rule := range s.rules {
+		patch, _, err := rule.Set(targets[i])
+		errs = append(errs, err)
+		foreign = foreign || len(patch) > 0 && r.labelledByAnother(rule)
+	}
+	if err := errors.Join(errs...); err != nil || !foreign {
+		return err
+	}
+	return r.upToDate(ctx, s)
+}
+
+func (r *Router) writeRule(ctx context.Context, s *situation, x rule, target destinationrule.Target) (bool, error) {
+	var changes []destinationrule.Change
+	dr, changed, err := r.cluster.UpdateDestinationRule(ctx, x.want.Namespace, x.want.Name,
 		func(dr *destinationrule.DestinationRule) (patch jsonpatch.Patch, err error) {
 			patch, changes, err = dr.Set(target)
 			return patch, err
 		})
 	if changed {
-		r.own.note("DestinationRule", rule.Namespace, rule.Name, dr.ResourceVersion)
-		r.reportLabels(s, changes)
+		r.own.note("DestinationRule", x.want.Namespace, x.want.Name, dr.ResourceVersion)
+		r.reportLabels(s, x, changes)
 	}
-	return err
+	return changed, err
 }
 
 // reportLabels tells of a written DestinationRule.
-func (r *Router) reportLabels(s *situation, changes []destinationrule.Change) {
-	name := s.config.DestinationRule.Namespace + "/" + s.config.DestinationRule.Name
+func (r *Router) reportLabels(s *situation, x rule, changes []destinationrule.Change) {
 	var what []string
 	for _, c := range changes {
 		what = append(what, c.String())
@@ -154,8 +208,8 @@ func (r *Router) reportLabels(s *situation, changes []destinationrule.Change) {
 	if len(what) == 0 {
 		what = []string{"the native router's annotation was removed"}
 	}
-	r.cluster.Event(s.ref, false, EventDestinationRuleUpdated, fmt.Sprintf("DestinationRule %s: %s", name, strings.Join(what, ", ")))
-	r.logFor(s).Info("DestinationRule updated", "destinationRule", name, "changes", what)
+	r.cluster.Event(s.ref, false, EventDestinationRuleUpdated, fmt.Sprintf("%s: %s", x, strings.Join(what, ", ")))
+	r.logFor(s).Info("DestinationRule updated", "destinationRule", x.want.Namespace+"/"+x.want.Name, "changes", what)
 }
 
 func errorOrNil(text string) error {

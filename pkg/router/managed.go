@@ -124,12 +124,13 @@ func (r *Router) removeManaged(ctx context.Context, subject subject, m *memory, 
 //
 // A rollback within rollbackWindow has skipped its steps, so nobody asked for
 // their routes.
-func (s *situation) wantedRoutes(routed hashes) []virtualservice.ManagedRoute {
+func (s *situation) wantedRoutes() []virtualservice.ManagedRoute {
 	pinned := s.pin != nil && *s.pin == 0
 	if len(s.routes) == 0 || pinned || s.skippedSteps() {
 		return nil
 	}
-	if routed.canary == "" || routed.canary != s.status.canary || s.podsOf(canarySide, routed.canary).Available <= 0 {
+	canary := s.status.canary
+	if canary == "" || s.fresh[canary] != "" && !s.hasManaged() || !s.labelledAs(hashes{canary: canary}) || s.podsOf(canarySide, canary).Available <= 0 {
 		return nil
 	}
 	return s.routes

@@ -151,9 +151,9 @@ func TestManagedRoutesWaitForACanaryThatCanServeThem(t *testing.T) {
 		t.Errorf("what is there is what can be: verified %v, %v", verified, err)
 	}
 	w.pods("new", 1, 2)
-	if err := r.SetWeight(ctx, ro, 0, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.SetHeaderRoute(ctx, ro, headerStep("hdr", true)))
+	w.wantRoutes(t, "a pod that the proxies do not know", "primary 100/0")
+	mustSetSoon(t, w, r, ro, 0)
 	w.wantRoutes(t, "a pod", "hdr 100, primary 100/0")
 	pinned := stepped(hostConfig, 1)
 	pinned.Annotations = map[string]string{PinAnnotation: "0"}

@@ -73,13 +73,19 @@ type memory struct {
 	lastCall time.Time
 
 	// seen is true once the weights have been looked at: seenCanary and seenStable
-	// are the sides' weights then. loweredAt and raisedAt are when the canary's
+	// are the sides' weights then, seenVersions the VirtualServices'. loweredAt and raisedAt are when the canary's
 	// weight was last seen, or written, to be lower and higher; zero if never.
 	seen                   bool
 	seenCanary, seenStable int32
+	seenVersions           []string
 	loweredAt, raisedAt    time.Time
 	// changedAt is when it last wrote a VirtualService at all.
 	changedAt time.Time
+
+	// ready is since when revisions and templates have had pods, by hash.
+	ready map[string]readiness
+	// selected is what the two Services select.
+	selected selected
 
 	// reported is the reason of the last Event about a cap, "" when none is on.
 	reported guard.Reason
@@ -91,6 +97,14 @@ type memory struct {
 	// refused is the text of the last Event about a configuration that cannot be
 	// used, "" when it can.
 	refused string
+	// unseenSince is since when the mesh has not been known to have what is written,
+	// zero when it has. unseen is what the log last said is missing.
+	unseenSince time.Time
+	unseen      string
+	// unavailable says that an Event has told that the mesh cannot be asked, invisible
+	// what the last Event said that it cannot show.
+	unavailable bool
+	invisible   string
 	// abortedSince is since when an aborted Rollout has kept a weight, abortedTold
 	// that an Event has said so.
 	abortedSince time.Time
@@ -251,16 +265,19 @@ func (m *memory) noteWrite(s *situation, target virtualservice.Target, now time.
 // process looked for the first time it tells by the second of the VirtualServices'
 // last change, whoever made it: so a wait survives a restart without anything
 // stored for it. The second is taken to its end, and one in the future, by another
-// machine's clock, is now. Later changes of anything else start no new wait.
-func (m *memory) observe(s *situation, now time.Time) {
+// machine's clock, is now. So it is with what another process of the plugin wrote,
+// which may have lowered what this one has never seen. Later changes of anything else
+// start no new wait.
+func (m *memory) observe(s *situation, now time.Time, byAnother bool) {
 	canary, stable := s.sideWeights()
+	versions := s.serviceVersions()
 	switch {
-	case !m.seen:
+	case !m.seen, byAnother && !slices.Equal(versions, m.seenVersions):
 		at := s.lastChange()
 		if at.After(now) {
 			at = now
 		}
-		m.loweredAt, m.raisedAt = at, at
+		m.loweredAt, m.raisedAt = latest(m.loweredAt, at), latest(m.raisedAt, at)
 	default:
 		if canary < m.seenCanary {
 			m.loweredAt = now
@@ -269,7 +286,23 @@ func (m *memory) observe(s *situation, now time.Time) {
 			m.raisedAt = now
 		}
 	}
-	m.seen, m.seenCanary, m.seenStable = true, canary, stable
+	m.seen, m.seenCanary, m.seenStable, m.seenVersions = true, canary, stable, versions
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// serviceVersions are the versions of the VirtualServices.
+func (s *situation) serviceVersions() []string {
+	versions := make([]string, len(s.services))
+	for i, vs := range s.services {
+		versions[i] = vs.ResourceVersion
+	}
+	return versions
 }
 
 // lastChange is the end of the second in which one of the VirtualServices was last

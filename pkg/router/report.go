@@ -39,6 +39,11 @@ const (
 	EventConfigurationInvalid = "ConfigurationInvalid"
 	// EventStableServiceNotPinned: the stable Service selects the canary's pods too.
 	EventStableServiceNotPinned = "StableServiceNotPinned"
+	// EventVerificationUnavailable: what verify.level asks for cannot be read, and by
+	// verify.onUnavailable the Rollout goes on, or waits.
+	EventVerificationUnavailable = "VerificationUnavailable"
+	// EventVerificationPartial: a part of the routing cannot be seen by this level.
+	EventVerificationPartial = "VerificationPartial"
 	// EventAbortedStillRouted: an aborted Rollout keeps a share of the traffic.
 	EventAbortedStillRouted = "AbortedRolloutStillRouted"
 )
@@ -176,8 +181,8 @@ func (r *Router) reportContract(s *situation, m *memory) {
 // canary. The controller leaves it so on the first rollout with ping-pong
 // (argo-rollouts#5006).
 func (s *situation) unpinnedStable() string {
-	selects := s.selects.stable.labels
-	if s.rule != nil || len(selects) == 0 || selects[hashLabel] != "" || s.status.stable == "" || s.status.stable == s.status.canary {
+	selects := s.selects[0].stable.labels
+	if s.bySubsets() || len(selects) == 0 || selects[hashLabel] != "" || s.status.stable == "" || s.status.stable == s.status.canary {
 		return ""
 	}
 	canary := s.podsOf(canarySide, s.status.canary)

@@ -283,7 +283,7 @@ func TestWithoutAPodThereIsNeitherWeightNorHeaderRoute(t *testing.T) {
 		mustSet(t, r, ro, request)
 		w.wantRoutes(t, fmt.Sprintf("%d without a pod", request), "primary 100/0")
 		w.pods("new", 1, 3)
-		mustSet(t, r, ro, request)
+		mustSetSoon(t, w, r, ro, request)
 		if got := w.routes(); !strings.HasPrefix(got, "hdr 100, primary ") || strings.HasSuffix(got, " 100/0") {
 			t.Errorf("%d with a pod: %s", request, got)
 		}

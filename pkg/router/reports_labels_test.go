@@ -52,7 +52,7 @@ func TestAnExperimentsSubsetInUseIsRelabelledAfterItsShareIsGone(t *testing.T) {
 	w.pass(time.Minute)
 	w.templates["h2"] = 1
 	must(t, r.UpdateHash(ctx, ro, "c2", "s1", second))
-	must(t, r.SetWeight(ctx, ro, 20, second))
+	soon(t, w, func() error { return r.SetWeight(ctx, ro, 20, second) })
 	w.wantLabels(t, "the second", "stable=s1 canary=c2 exp=h2")
 	w.wantWeights(t, "the second", "65/20/15")
 }
@@ -86,6 +86,8 @@ func TestTheFirstRolloutGetsItsLabelOnceItsPodsAreThere(t *testing.T) {
 			wantError(t, updateHash(r, ro, tc.canary, "h1"), "waiting for replicas of h1, 0 of 3 available")
 			wantEqual(t, "changed", changes(before, w.destinationRule()), "")
 			w.pods("h1", 20, 20)
+			wantError(t, updateHash(r, ro, "h1", "h1"), "canary subset still names no hash, not h1")
+			w.pass(time.Second)
 			mustUpdate(t, r, ro, "h1", "h1")
 			wantEqual(t, "changed", changes(before, w.destinationRule()),
 				`/spec/subsets/0/labels/rollouts-pod-template-hash: -> "h1"; /spec/subsets/1/labels/rollouts-pod-template-hash: -> "h1"`)

@@ -161,6 +161,7 @@ func TestAHeaderRouteAsTheFirstStepComesWithTheFirstPodAndGoesWithTheRevision(t 
 			w.pods("new", 1, 1)
 			w.pass(5 * time.Second)
 			mustUpdate(t, r, ro, "new", "old")
+			w.pass(2 * time.Second)
 			mustSet(t, r, ro, 0)
 			w.wantRoutes(t, "a pod", "hdr 100, primary 100/0")
 			ro.Status.CurrentPodHash, ro.Status.CurrentStepIndex = "v3", ptr.To[int32](0)

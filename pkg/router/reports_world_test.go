@@ -73,6 +73,20 @@ func mustSet(t *testing.T, r *Router, ro *v1alpha1.Rollout, weight int32) {
 	must(t, setWeight(t, r, ro, weight))
 }
 
+// soon makes a call that finds pods which have just become available, and makes it
+// again once the proxies have had the time to learn of them.
+func soon(t *testing.T, w *world, call func() error) {
+	t.Helper()
+	wantError(t, call(), "available for 0s, the proxies get 2s to learn of it")
+	w.pass(2 * time.Second)
+	must(t, call())
+}
+
+func mustSetSoon(t *testing.T, w *world, r *Router, ro *v1alpha1.Rollout, weight int32) {
+	t.Helper()
+	soon(t, w, func() error { return setWeight(t, r, ro, weight) })
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/destinationrule"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/mesh"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
 
@@ -31,7 +32,21 @@ type Cluster interface {
 	// Rollout costs an API request; it is nil where there is none.
 	Rollout(ctx context.Context, namespace, name string) (*v1alpha1.Rollout, error)
 	ServiceSelector(namespace, name string) map[string]string
+	ServicePorts(namespace, name string) []cluster.ServicePort
+	// Endpoints is asked only where verify.level is Endpoints or Mesh: the first
+	// question begins a watch. The error is for as long as it has not been answered.
+	Endpoints(namespace, service string) ([]cluster.Endpoint, error)
 	Event(rollout corev1.ObjectReference, warning bool, reason, message string)
+}
+
+// Mesh is what istiod serves, as a client of it sees it. Nothing but Proxies waits.
+type Mesh interface {
+	// Namespace is whose view of the mesh a Rollout of this namespace gets.
+	Namespace(rollout string) string
+	Follow(rollout types.UID, namespace string, want mesh.Want)
+	Forget(rollout types.UID)
+	Served(rollout types.UID) (mesh.Served, error)
+	Proxies(ctx context.Context) ([]mesh.Proxy, error)
 }
 
 // Recorder is told what happens, for metrics. Its methods return at once.
@@ -53,6 +68,8 @@ type Options struct {
 	ClusterDomain string
 	// Recorder may be nil.
 	Recorder Recorder
+	// Mesh is nil where the operator has not said where istiod is.
+	Mesh Mesh
 }
 
 // Router serves all Rollouts. Calls for different Rollouts run at the same time;
@@ -66,6 +83,8 @@ type Router struct {
 	claims   claims
 	own      ownWrites
 	watch    *watch
+	// patience is how long VerifyWeight looks again before it says no.
+	patience time.Duration
 }
 
 // New returns a Router that has not been called yet.
@@ -77,7 +96,7 @@ func newRouter(c Cluster, options Options, log hclog.Logger, clock clock.WithTic
 	if options.Recorder == nil {
 		options.Recorder = nobody{}
 	}
-	r := &Router{cluster: c, options: options, log: log, clock: clock, watch: newWatch(clock)}
+	r := &Router{cluster: c, options: options, log: log, clock: clock, watch: newWatch(clock), patience: verifyPatience}
 	r.memories.forgotten = r.forgotten
 	return r
 }
@@ -156,7 +175,9 @@ func (r *Router) situationOf(ctx context.Context, ro *v1alpha1.Rollout, m *memor
 		m.refused = ""
 	}
 	m.subject = s.subject
-	m.observe(s, m.lastCall)
+	m.observe(s, m.lastCall, r.writtenByAnother(s))
+	r.followMesh(s)
+	r.observeFresh(s, m)
 	r.memories.follow(ro.UID, m, subject.objects())
 	return s, nil
 }

@@ -89,3 +89,18 @@ func TestALabelMovesOneSettleAfterItsWeight(t *testing.T) {
 	w.pass(100 * time.Millisecond)
 	mustUpdate(t, r, ro, "v3", "v1")
 }
+
+func TestALabelWaitsAfterAnotherProcessTookAwayAWeightThatThisOneNeverSaw(t *testing.T) {
+	w, r, ro := subsetCanaryAt(t, 0)
+	w.pods("c3", 0, 2)
+	ro.Status.CurrentPodHash = "c3"
+	former := w.calledRouter()
+	mustSet(t, former, ro, 0)
+	w.pass(time.Hour)
+	mustSet(t, r, ro, 0)
+	w.setWeights("50/50") // by hand, and gone before r looks again
+	mustSet(t, former, ro, 0)
+	wantError(t, updateHash(r, ro, "c3", "s1"), "canary subset still names c2, not c3", "to reach the proxies")
+	w.pass(2 * time.Second)
+	mustUpdate(t, r, ro, "c3", "s1")
+}

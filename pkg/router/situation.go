@@ -10,7 +10,6 @@ import (
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
-	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/destinationrule"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/hostname"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
@@ -26,13 +25,19 @@ type situation struct {
 	wants    []config.VirtualService          // what the configuration says of each
 	// broken is why others of them cannot; what gives the canary less goes on without
 	// them.
-	broken  error
-	rule    *destinationrule.DestinationRule // nil at host level
-	sets    []cluster.ReplicaSet
-	pods    map[types.UID][]cluster.PodGroup // by ReplicaSet
-	selects selectors
+	broken error
+	rules  []rule // those that can be read; none in a split by Services
+	sets   []cluster.ReplicaSet
+	pods   map[types.UID][]cluster.PodGroup // by ReplicaSet
+	// selects has one entry for each rule, or one for the two Services.
+	selects []selectors
 	// templates are those of a running experiment.
 	templates []template
+
+	// fresh says of hashes why they cannot get their first request yet; see fresh.go.
+	fresh map[string]string
+	// stableFresh says why the traffic cannot go back to the stable yet, "" if it can.
+	stableFresh string
 
 	// written is the canary's part of max in the objects, of several routes the
 	// highest; known is false when a route has no weights yet, uniform when all
@@ -59,7 +64,7 @@ func (r *Router) lookAt(subject subject, templates []template) (*situation, erro
 		return nil, err
 	}
 	r.lookAtServices(s)
-	s.takeTemplates(templates, r.options.ClusterDomain)
+	s.takeTemplates(templates)
 	s.readWeights()
 	if len(s.services) == 0 {
 		return nil, s.broken
@@ -91,27 +96,20 @@ func (s *situation) setOf(hash string) *cluster.ReplicaSet {
 }
 
 // lookAtSides says which destinations are stable and canary: two Services, or
-// two subsets of the host that the DestinationRule is for.
+// two subsets of each host that a DestinationRule is for.
 func (r *Router) lookAtSides(s *situation) error {
 	domain := r.options.ClusterDomain
 	s.split = virtualservice.Split{Max: s.facts.Max, ClusterDomain: domain}
-	want := s.config.DestinationRule
-	if want == nil {
+	if !s.bySubsets() {
 		s.split.Stable.Host = hostname.Canonical(s.config.StableService, s.ref.Namespace, domain)
 		s.split.Canary.Host = hostname.Canonical(s.config.CanaryService, s.ref.Namespace, domain)
 		return nil
 	}
-	rule, err := r.cluster.DestinationRule(want.Namespace, want.Name)
-	if err != nil {
-		return fmt.Errorf("DestinationRule %s/%s: %w", want.Namespace, want.Name, err)
+	if err := r.lookAtRules(s); err != nil {
+		return err
 	}
-	if rule.Malformed != nil {
-		return fmt.Errorf("DestinationRule %s/%s: %w", want.Namespace, want.Name, rule.Malformed)
-	}
-	s.rule = rule
-	host := hostname.Canonical(rule.Host, rule.Namespace, domain)
-	s.split.Stable = virtualservice.Side{Host: host, Subset: want.StableSubsetName}
-	s.split.Canary = virtualservice.Side{Host: host, Subset: want.CanarySubsetName}
+	pairs := s.pairs()
+	s.split.Stable, s.split.Canary, s.split.More = pairs[0].Stable, pairs[0].Canary, pairs[1:]
 	return nil
 }
 
@@ -164,20 +162,6 @@ func (s *situation) selection(want config.VirtualService) virtualservice.Selecti
 		selection.TCP = append(selection.TCP, virtualservice.TCPRoute{Port: tcp.Port})
 	}
 	return selection
-}
-
-// routed are the hashes that the routing names at this moment; "" where it
-// names none, as before the first deployment.
-func (s *situation) routed() (hashes, error) {
-	if s.rule == nil {
-		return hashes{canary: s.selects.canary.labels[hashLabel], stable: s.selects.stable.labels[hashLabel]}, nil
-	}
-	canary, err := s.rule.Hash(s.config.DestinationRule.CanarySubsetName)
-	if err != nil {
-		return hashes{}, err
-	}
-	stable, err := s.rule.Hash(s.config.DestinationRule.StableSubsetName)
-	return hashes{canary: canary, stable: stable}, err
 }
 
 // announced are the hashes that the controller last gave to UpdateHash, or, in

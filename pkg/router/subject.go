@@ -38,6 +38,8 @@ type subject struct {
 	// step and recorded are status.currentStepIndex and the canary's weight in the
 	// status: with all else they tell whether the controller has moved on.
 	step, recorded int32
+	// minReady is for how long a pod has been ready when it becomes available.
+	minReady time.Duration
 	// facts are those that the Rollout tells; the intended count is filled in
 	// once its ReplicaSets are known.
 	facts guard.Facts
@@ -66,7 +68,9 @@ func (r *Router) subjectOf(ro *v1alpha1.Rollout) (subject, error) {
 		created: ro.CreationTimestamp.Time,
 		config:  cfg,
 		facts:   guard.RolloutFacts(ro),
-		status:  hashes{canary: ro.Status.CurrentPodHash, stable: ro.Status.StableRS},
+
+		minReady: time.Duration(ro.Spec.MinReadySeconds) * time.Second,
+		status:   hashes{canary: ro.Status.CurrentPodHash, stable: ro.Status.StableRS},
 	}
 	s.pin, s.pinErr = pinOf(ro, s.facts.Max)
 	canary := ro.Spec.Strategy.Canary
@@ -116,7 +120,7 @@ func (s *subject) objects() []string {
 	for _, vs := range s.config.VirtualServices {
 		keys = append(keys, objectKey("VirtualService", vs.Namespace, vs.Name))
 	}
-	if rule := s.config.DestinationRule; rule != nil {
+	for _, rule := range s.config.DestinationRules {
 		keys = append(keys, objectKey("DestinationRule", rule.Namespace, rule.Name))
 	}
 	return keys

@@ -14,25 +14,17 @@ import (
 
 // target is what the routes are to look like with this canary weight, in parts of
 // max: everything else follows from the situation.
-func (r *Router) target(s *situation, canary int32) (virtualservice.Target, error) {
-	routed, err := s.routed()
-	if err != nil {
-		return virtualservice.Target{}, err
-	}
+func (r *Router) target(s *situation, canary int32) virtualservice.Target {
 	return virtualservice.Target{
 		Owner: s.owner(), Canary: canary,
-		Experiments: r.servable(s), Managed: s.wantedRoutes(routed), ManagedNames: s.managed,
-	}, nil
+		Experiments: r.servable(s), Managed: s.wantedRoutes(), ManagedNames: s.managed,
+	}
 }
 
 // writeRoutes brings every VirtualService to what it should look like with this
 // canary weight.
 func (r *Router) writeRoutes(ctx context.Context, s *situation, m *memory, canary int32) error {
-	target, err := r.target(s, canary)
-	if err != nil {
-		return err
-	}
-	return r.writeTarget(ctx, s, m, target)
+	return r.writeTarget(ctx, s, m, r.target(s, canary))
 }
 
 // writeTarget brings the VirtualServices to a target and remembers it as what the
@@ -78,7 +70,7 @@ func (r *Router) writeAll(ctx context.Context, s *situation, m *memory, target v
 		case err != nil && !s.takes(target.Canary):
 			// What was written counts, and so may what was not answered.
 			m.noteWrite(s, target, r.clock.Now())
-			return partly(err, written, s.wants[i+1:])
+			return partly(err, written, servicesNamed(s.wants[i+1:]))
 		case err != nil:
 			failed = errors.Join(failed, err)
 		case changed:
@@ -214,16 +206,20 @@ func (r *Router) update(ctx context.Context, namespace, name string, edit cluste
 }
 
 // partly says what a failed write leaves behind.
-func partly(err error, written []string, rest []config.VirtualService) error {
-	if len(written) == 0 && len(rest) == 0 {
+func partly(err error, written, notTried []string) error {
+	if len(written) == 0 && len(notTried) == 0 {
 		return err
-	}
-	var notTried []string
-	for _, vs := range rest {
-		notTried = append(notTried, fmt.Sprintf("VirtualService %s/%s", vs.Namespace, vs.Name))
 	}
 	return fmt.Errorf("%w (already written: %s; not tried: %s; the next call writes what is missing)",
 		err, orNone(written), orNone(notTried))
+}
+
+func servicesNamed(all []config.VirtualService) []string {
+	var names []string
+	for _, vs := range all {
+		names = append(names, fmt.Sprintf("VirtualService %s/%s", vs.Namespace, vs.Name))
+	}
+	return names
 }
 
 // keptIn is the target as far as it still makes sense in this situation: a

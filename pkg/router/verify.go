@@ -2,39 +2,84 @@ package router
 
 import (
 	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
 )
 
-// VerifyWeight says whether the objects hold what the controller asked for.
+// verifyPatience is how long VerifyWeight looks again at what the mesh has, before it
+// answers that it has not got it: the controller would come back after ten seconds
+// only. A push takes some tenths of a second.
+const (
+	verifyPatience = 2 * time.Second
+	verifyPoll     = 25 * time.Millisecond
+	// proxiesPoll is for what costs istiod an answer each time.
+	proxiesPoll = 500 * time.Millisecond
+)
+
+// VerifyWeight says whether the objects hold what the controller asked for and, as far
+// as verify.level asks for it, whether the mesh does.
 //
 // False without an error stops a step, and at the full weight the whole
 // reconcile; false with an error lets scaling, deadline and abort go on. Which
 // of the two a held canary gets is the guard's table of answers.
 func (r *Router) VerifyWeight(ctx context.Context, ro *v1alpha1.Rollout, desired int32, additional []v1alpha1.WeightDestination) (bool, error) {
+	found, err := r.verify(ctx, ro, desired, additional)
+	if err != nil || found.again == nil {
+		return found.verified, err
+	}
+	// Between the two looks the turn is free: the watch must be able to lower the weight.
+	r.lookAgain(ctx, found)
+	found, err = r.verify(ctx, ro, desired, additional)
+	if err != nil || found.again == nil {
+		return found.verified, err
+	}
+	return false, errorOrNil(found.answers.VerifyErr)
+}
+
+// lookAgain waits, for a short time, until nothing is missing.
+func (r *Router) lookAgain(ctx context.Context, f finding) {
+	_ = wait.PollUntilContextTimeout(ctx, f.every, r.patience, false, func(context.Context) (bool, error) {
+		return f.again(), nil
+	})
+}
+
+// finding is what one look of VerifyWeight has found.
+type finding struct {
+	verified bool
+	// again is nil unless the objects are right and the mesh has not got them yet: it
+	// tells whether it has by now. answers are for the case that it has not.
+	again   func() bool
+	every   time.Duration
+	answers guard.Answers
+}
+
+// verify looks once.
+func (r *Router) verify(ctx context.Context, ro *v1alpha1.Rollout, desired int32, additional []v1alpha1.WeightDestination) (finding, error) {
 	s, m, release, err := r.beginWhole(ctx, ro, additional)
 	if err != nil {
-		return false, err
+		return finding{}, err
 	}
 	defer release()
 	if s.routesErr != nil {
-		return false, s.routesErr
+		return finding{}, s.routesErr
 	}
-	v, err := r.judge(s, m, desired)
-	if err != nil {
-		return false, err
-	}
+	v := r.judge(s, m, desired)
 	if !v.answers.Verified {
-		return false, errorOrNil(v.answers.VerifyErr)
+		return finding{}, errorOrNil(v.answers.VerifyErr)
 	}
-	target, err := r.target(s, v.next)
-	if err != nil {
-		return false, err
-	}
+	target := r.target(s, v.next)
 	if waiting := s.waitingTemplates(target.Experiments); waiting != "" {
-		return false, errorOrNil(waiting)
+		return finding{}, errorOrNil(waiting)
 	}
-	return s.holds(target) && s.labelled(m) && s.pinErr == nil && !r.stillSpreading(s, m, v), s.pinErr
+	if !s.holds(target) || !s.labelled(m) || s.pinErr != nil {
+		return finding{}, s.pinErr
+	}
+	return r.verifyInMesh(ctx, s, m, v), nil
 }
 
 // stillSpreading is true for settle after the last write at the full weight with
@@ -51,25 +96,13 @@ func (r *Router) stillSpreading(s *situation, m *memory, v verdict) bool {
 // labelled reports whether the subsets name the hashes that the controller last
 // announced. A weight means little on a subset that selects other pods.
 func (s *situation) labelled(m *memory) bool {
-	if s.rule == nil {
-		return true
-	}
-	routed, err := s.routed()
-	if err != nil {
-		return false
-	}
-	return s.labelledAs(routed, s.announced(m)) && s.hasSubsets()
-}
-
-// labelledAs compares what is named with what is to be; "" is any.
-func (s *situation) labelledAs(routed, want hashes) bool {
-	return (want.canary == "" || routed.canary == want.canary) && (want.stable == "" || routed.stable == want.stable)
+	return !s.bySubsets() || s.labelledAs(s.announced(m)) && s.hasSubsets()
 }
 
 // hasSubsets reports whether the templates of an experiment have their subsets.
 func (s *situation) hasSubsets() bool {
 	for _, t := range s.templates {
-		if !s.named(t) {
+		if !s.hasSubset(t) {
 			return false
 		}
 	}

@@ -108,7 +108,7 @@ func (r *Router) RoutingChanged(kind, namespace, name string) {
 
 // lookAfterSettle comes back for the subsets that an ended experiment has left.
 func (r *Router) lookAfterSettle(s *situation) {
-	if s.rule != nil && len(s.rule.ExperimentSubsets(s.owner())) > len(s.templates) {
+	if len(s.accounted()) > len(s.templates) {
 		r.watch.queue.AddAfter(s.ref.UID, s.config.Guard.Settle+time.Second)
 	}
 }
@@ -193,7 +193,8 @@ func (r *Router) watchLook(ctx context.Context, rollout types.UID) (again time.D
 	if err != nil {
 		return 0, err
 	}
-	m.observe(s, r.clock.Now())
+	m.observe(s, r.clock.Now(), r.writtenByAnother(s))
+	r.observeFresh(s, m)
 	changed := m.changedAt
 	again, err = r.heal(ctx, s, m)
 	if isNews && m.changedAt != changed {
@@ -207,5 +208,8 @@ func (r *Router) forgotten(rollout types.UID, s subject) {
 	r.claims.release(rollout)
 	r.own.forget(s.objects())
 	r.watch.takeNews(rollout)
+	if r.options.Mesh != nil {
+		r.options.Mesh.Forget(rollout)
+	}
 	r.options.Recorder.Forget(s.ref.Namespace, s.ref.Name)
 }

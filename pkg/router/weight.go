@@ -24,9 +24,16 @@ func (r *Router) SetWeight(ctx context.Context, ro *v1alpha1.Rollout, desired in
 	}
 	defer release()
 	r.noteDesired(s, m, desired)
-	v, err := r.judge(s, m, desired)
-	if err != nil {
-		return err
+	v := r.judge(s, m, desired)
+	if waiting := s.firstRequests(m, v.next); waiting != "" {
+		v.answers.SetWeightErr = "no first request yet: " + waiting
+		if s.canaryWaits(m) != "" {
+			v.next = 0
+		}
+	}
+	if s.stableFresh != "" && v.next < s.written {
+		v.next = s.written // both Services have the same pods; the watch finishes it
+		r.watch.queue.AddAfter(s.ref.UID, freshPoll)
 	}
 	if s.pinErr != nil && v.next > s.written {
 		return s.pinErr
@@ -70,12 +77,11 @@ func (r *Router) report(s *situation, m *memory, v verdict) {
 // it (argo-rollouts#1734), or meet no pod at all.
 func (r *Router) stableFirst(ctx context.Context, s *situation, m *memory, weight int32) error {
 	canary, _ := s.sideWeights()
-	if s.rule == nil || weight >= canary {
+	if !s.bySubsets() || weight >= canary {
 		return nil
 	}
-	routed, err := s.routed()
-	if err != nil || s.podsOf(canarySide, routed.canary).Available == 0 {
-		return err // a canary without pods loses its weight, whatever the label says
+	if s.podsOf(canarySide, s.routed().canary).Available == 0 {
+		return nil // a canary without pods loses its weight, whatever the label says
 	}
 	if err := r.moveLabels(ctx, s, m, hashes{stable: s.status.stable}); err != nil {
 		return err
@@ -99,6 +105,7 @@ func (r *Router) noteDesired(s *situation, m *memory, desired int32) {
 
 // verdict is what the guard makes of a situation.
 type verdict struct {
+	facts    guard.Facts
 	decision guard.Decision
 	// enforced is false in the modes Observe and Off: next is then what the
 	// controller asked for.
@@ -114,25 +121,21 @@ type verdict struct {
 
 // judge decides. It also keeps the clock of a hold, which is why it is called by
 // SetWeight and VerifyWeight alike.
-func (r *Router) judge(s *situation, m *memory, desired int32) (verdict, error) {
-	routed, err := s.routed()
-	if err != nil {
-		return verdict{}, err
-	}
-	facts := s.gather(s.judged(routed, s.announced(m)), desired)
+func (r *Router) judge(s *situation, m *memory, desired int32) verdict {
+	facts := s.gather(s.judged(s.routed(), s.announced(m)), desired)
 	d := guard.Decide(facts)
 	if s.config.Guard.Mode != config.Enforce {
 		return verdict{
-			decision: d, observed: s.config.Guard.Mode == config.Observe, next: d.Desired,
+			facts: facts, decision: d, observed: s.config.Guard.Mode == config.Observe, next: d.Desired,
 			answers: guard.Answers{Verified: true},
-		}.pinned(s.pin, facts), nil
+		}.pinned(s.pin, facts)
 	}
 	held := m.hold(d, r.clock.Now())
 	return verdict{
-		decision: d, enforced: true, observed: true,
+		facts: facts, decision: d, enforced: true, observed: true,
 		next:    guard.NextWeight(s.written, s.known && s.uniform, d, s.config.Guard.MinRaise),
 		answers: guard.Answer(facts, d, held, s.config.Guard.MaxHold),
-	}.pinned(s.pin, facts), nil
+	}.pinned(s.pin, facts)
 }
 
 func orNone(names []string) string {

@@ -38,6 +38,9 @@ func TestARollbackGetsWhatItsPodsCanTake(t *testing.T) {
 		{0, "100/0", false}, {2, "90/10", false}, {4, "80/20", false}, {15, "25/75", false}, {20, "0/100", true}, {7, "65/35", false},
 	} {
 		w.pods("new", c.available, 20)
+		if c.available == 2 {
+			mustSetSoon(t, w, r, ro, 100)
+		}
 		if err := setWeight(t, r, ro, 100); err != nil {
 			t.Fatalf("%d pods: %v", c.available, err)
 		}

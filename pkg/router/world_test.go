@@ -51,6 +51,11 @@ type world struct {
 	writes   []string
 	// refuse makes the write of an object fail, by "Kind namespace/name".
 	refuse map[string]error
+	// ports are those of Services and slices what is behind them, by "namespace/name";
+	// slicesErr is why that cannot be read.
+	ports     map[string][]cluster.ServicePort
+	slices    map[string][]cluster.Endpoint
+	slicesErr error
 	// afterWrite is called after each write, with the world as it then is.
 	afterWrite func()
 }
@@ -247,6 +252,18 @@ func (w *world) ServiceSelector(namespace, name string) map[string]string {
 	return selector
 }
 
+func (w *world) ServicePorts(namespace, name string) []cluster.ServicePort {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ports[namespace+"/"+name]
+}
+
+func (w *world) Endpoints(namespace, service string) ([]cluster.Endpoint, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.slices[namespace+"/"+service], w.slicesErr
+}
+
 func (w *world) Event(_ corev1.ObjectReference, warning bool, reason, message string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -317,10 +334,13 @@ func (w *world) managedLocked() bool {
 }
 
 // labels returns "stable=hash canary=hash" of DestinationRule shop/cart.
-func (w *world) labels() string {
+func (w *world) labels() string { return w.labelsOf("cart") }
+
+// labelsOf is labels for another DestinationRule of the namespace.
+func (w *world) labelsOf(name string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	u := w.objects["DestinationRule shop/cart"]
+	u := w.objects["DestinationRule shop/"+name]
 	subsets, _, _ := unstructured.NestedSlice(u.Object, "spec", "subsets")
 	var out []string
 	for _, subset := range subsets {
@@ -355,7 +375,9 @@ func (w *world) eventsSince() []string {
 
 // router returns a Router of this world, as a new process would have it.
 func (w *world) router() *Router {
-	return newRouter(w, Options{}, hclog.NewNullLogger(), w.clock)
+	r := newRouter(w, Options{}, hclog.NewNullLogger(), w.clock)
+	r.patience = 0
+	return r
 }
 
 // pass lets time go by.

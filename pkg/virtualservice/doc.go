@@ -21,6 +21,10 @@
 // subset, its destination with a subset stands for the side. The native router
 // looks at the host alone, and rules that pin a fixed subset are in use.
 //
+// A Rollout may have several pairs of sides, for several hosts. A route holds one
+// pair; a route with destinations of two is refused, since weight would reach a canary
+// that nobody decided on.
+//
 // The destinations of experiments are those of Split.Experiments and Target. Which of
 // them this plugin has added stands in an annotation on the object, kept by package
 // ownership and written in the same patch, so that a left-over one is known as ours

@@ -347,7 +347,7 @@ func TestNames(t *testing.T) {
 		"another host":               {service("exp-c"), false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			if got := vs.Names(tc.side, ""); got != tc.want {
+			if got := vs.Names(tc.side, virtualservice.Split{}); got != tc.want {
 				t.Errorf("Names(%s) = %v, want %v", tc.side, got, tc.want)
 			}
 		})

@@ -32,6 +32,9 @@ func Parse(u *unstructured.Unstructured, fieldManager string) *VirtualService {
 		}
 	}
 	spec := object.ContentOf(u).Field("spec")
+	// Which requests the routes are for is no matter of weights: nothing is refused.
+	vs.Hosts, _ = spec.Field("hosts").Texts()
+	vs.Gateways, _ = spec.Field("gateways").Texts()
 	http, httpErr := parseRoutes(HTTP, spec)
 	tls, tlsErr := parseRoutes(TLS, spec)
 	tcp, tcpErr := parseRoutes(TCP, spec)

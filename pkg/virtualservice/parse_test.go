@@ -31,7 +31,8 @@ metadata:
   - {manager: our-plugin, operation: Update, time: "2024-05-01T12:00:00Z", fieldsV1: {"f:spec": {"f:http": {}}}}
   - {manager: kubectl, operation: Apply, time: "2024-06-01T12:00:00Z"}
 spec:
-  hosts: [web]
+  hosts: [web, web.example]
+  gateways: [mesh, gateway/edge]
   http:
   - name: primary
     match: [{port: 80}]
@@ -67,6 +68,8 @@ func TestParseReadsWhatRoutingNeeds(t *testing.T) {
 		},
 		Ours:       []virtualservice.Protocol{virtualservice.HTTP},
 		LastChange: time.Date(2024, 6, 1, 12, 0, 0, 0, time.UTC),
+		Hosts:      []string{"web", "web.example"},
+		Gateways:   []string{"mesh", "gateway/edge"},
 		HTTP: []virtualservice.Route{
 			{Protocol: "http", Index: 0, Name: "primary", Destinations: []virtualservice.Destination{
 				{Index: 0, Host: "stable", Port: 8080, Weight: 70, HasWeight: true},
@@ -228,6 +231,15 @@ func TestAbsentAndNullAreNoFaults(t *testing.T) {
 	}
 }
 
+func TestHostsOfAnotherKindAreNone(t *testing.T) {
+	for sentence, value := range map[string]any{"one text": "web", "numbers": []any{int64(1)}, "null": nil, "an object": fields{"a": "b"}} {
+		vs := parse(fields{"hosts": value, "gateways": value})
+		if vs.Malformed != nil || len(vs.Hosts)+len(vs.Gateways) > 0 {
+			t.Errorf("%s: hosts %q, gateways %q, %v", sentence, vs.Hosts, vs.Gateways, vs.Malformed)
+		}
+	}
+}
+
 func TestTheViewIsAKubernetesObject(t *testing.T) {
 	var object runtime.Object = virtualservice.Parse(fromYAML(t, everything), manager)
 	if got := object.GetObjectKind().GroupVersionKind().String(); got != "networking.istio.io/v1, Kind=VirtualService" {
@@ -249,6 +261,7 @@ func TestDeepCopySharesNothing(t *testing.T) {
 		t.Fatalf("copy (-want +got):\n%s", diff)
 	}
 	duplicate.Labels = map[string]string{"a": "b"}
+	duplicate.Hosts[0], duplicate.Gateways[0] = "changed", "changed"
 	duplicate.HTTP[0].Name = "changed"
 	duplicate.HTTP[0].Destinations[0].Host = "changed"
 	duplicate.HTTP[3].Delegate.Name = "changed"

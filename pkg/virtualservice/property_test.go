@@ -27,6 +27,16 @@ type world struct {
 	ours   []place
 }
 
+// ofTwoHosts is a split by subsets of two Services.
+func ofTwoHosts() virtualservice.Split {
+	split, host := bySubsets(), "api.shop.svc.cluster.local"
+	split.More = []virtualservice.Pair{{
+		Stable: virtualservice.Side{Host: host, Subset: split.Stable.Subset},
+		Canary: virtualservice.Side{Host: host, Subset: "next"},
+	}}
+	return split
+}
+
 // forms are the ways to write the host of a Service of namespace shop.
 func forms(service string) []string {
 	return []string{service, service + ".shop", service + ".shop.svc", service + ".shop.svc.cluster.local", service + ".shop.svc.cluster.local."}
@@ -96,8 +106,12 @@ func (w *world) ourRoute(t *rapid.T, protocol string, index int) []any {
 		list = append(list[:at], append([]any{destination(t, host, side.Subset, weight)}, list[at:]...)...)
 		return at
 	}
-	found.stable = add(w.split.Stable, w.service("stable"), stable)
-	found.canary = add(w.split.Canary, w.service("canary"), canary)
+	pair, host := virtualservice.Pair{Stable: w.split.Stable, Canary: w.split.Canary}, w.service
+	if len(w.split.More) > 0 && rapid.Bool().Draw(t, "second pair") {
+		pair, host = w.split.More[0], func(string) string { return "api" }
+	}
+	found.stable = add(pair.Stable, host("stable"), stable)
+	found.canary = add(pair.Canary, host("canary"), canary)
 	if found.canary <= found.stable {
 		found.stable++
 	}
@@ -153,7 +167,7 @@ func (w *world) route(t *rapid.T, protocol string, index int) any {
 
 // drawWorld makes a VirtualService with at least one route of ours.
 func drawWorld(t *rapid.T) *world {
-	w := &world{split: rapid.SampledFrom([]virtualservice.Split{byHosts(), bySubsets()}).Draw(t, "split")}
+	w := &world{split: rapid.SampledFrom([]virtualservice.Split{byHosts(), bySubsets(), ofTwoHosts()}).Draw(t, "split")}
 	w.split.Max = rapid.SampledFrom([]int32{2, 7, 100, 1000, 1<<31 - 1}).Draw(t, "max")
 	spec := sprinkle(t, fields{"hosts": []any{"web"}}, "gateways", "exportTo", "futureField")
 	for _, protocol := range []string{"http", "tls", "tcp"} {

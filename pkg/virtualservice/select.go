@@ -235,11 +235,20 @@ func (vs *VirtualService) noneHoldsBoth(selection Selection, split Split) string
 		open = append(open, filter(list, func(route Route) bool { return !selection.managed(&route) })...)
 	}
 	if len(open) == 0 {
-		return fmt.Sprintf("it has no routes besides managedRoutes: add one with a stable destination (%s) and a canary destination (%s)",
-			split.Stable, split.Canary)
+		return fmt.Sprintf("it has no routes besides managedRoutes: add one with a stable destination (%s) and a canary destination (%s)%s",
+			split.Stable, split.Canary, split.others())
 	}
-	return fmt.Sprintf("no route holds both the stable destination (%s) and the canary destination (%s): add them to one of its routes (%s)",
-		split.Stable, split.Canary, enumerate(texts(open)))
+	return fmt.Sprintf("no route holds both the stable destination (%s) and the canary destination (%s)%s: add them to one of its routes (%s)",
+		split.Stable, split.Canary, split.others(), enumerate(texts(open)))
+}
+
+// others names the further pairs in a message; "" if there are none.
+func (s Split) others() string {
+	var text strings.Builder
+	for _, pair := range s.More {
+		fmt.Fprintf(&text, ", or %s and %s", pair.Stable, pair.Canary)
+	}
+	return text.String()
 }
 
 // listOf is the field of the configuration in which routes of the protocol are listed.

@@ -73,9 +73,11 @@ func (vs *VirtualService) ExperimentServices(owner string) []string {
 }
 
 // Names tells whether any route, of any protocol and managed ones included, has a
-// destination of that side, whatever its weight.
-func (vs *VirtualService) Names(side Side, clusterDomain string) bool {
-	find := newFinder(vs, Split{ClusterDomain: clusterDomain}, []Side{side})
+// destination of that side, whatever its weight. A side without a host is the subset on
+// the host of any pair.
+func (vs *VirtualService) Names(side Side, split Split) bool {
+	split.Experiments = nil
+	find := newFinder(vs, split, []Side{side})
 	for _, list := range vs.lists() {
 		for i := range list {
 			for _, d := range list[i].Destinations {
@@ -157,7 +159,7 @@ func (p *pair) place(entry, below string) string {
 // experiments sets, adds and removes the destinations of experiments.
 func (e *edit) experiments(p *pair, to []int64) {
 	for i, d := range p.wanted {
-		side := e.target.Experiments[i].Side
+		side := e.target.Experiments[i].Side.on(p.sides)
 		switch {
 		case d == nil:
 			e.added = append(e.added, jsonpatch.Add(p.place("-", ""), p.destination(side, to[i])))

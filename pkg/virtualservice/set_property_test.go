@@ -79,7 +79,10 @@ func (w *world) draw(t *rapid.T) virtualservice.Target {
 }
 
 func (w *world) side(name string) virtualservice.Side {
-	if w.split.Stable.Subset != "" {
+	switch {
+	case len(w.split.More) > 0:
+		return virtualservice.Side{Subset: name}
+	case w.split.Stable.Subset != "":
 		return subset(name)
 	}
 	return service(name)
@@ -133,7 +136,8 @@ func (w *world) without(t *rapid.T, u *unstructured.Unstructured) *unstructured.
 		route["route"] = slices.DeleteFunc(route["route"].([]any), func(entry any) bool {
 			where := entry.(fields)["destination"].(fields)
 			return slices.ContainsFunc([]string{"exp-a", "exp-b"}, func(name string) bool {
-				return where["host"] == w.side(name).Host && (where["subset"] == name || w.side(name).Subset == "")
+				side := w.side(name)
+				return (side.Host == "" || where["host"] == side.Host) && (where["subset"] == name || side.Subset == "")
 			})
 		})
 	}

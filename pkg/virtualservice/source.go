@@ -83,7 +83,7 @@ func (s source) settled(w *writer, entries []block) []any {
 	}
 	for i, d := range s.wanted {
 		if d == nil {
-			all = append(all, s.destination(s.target.Experiments[i].Side, s.experiments[i]))
+			all = append(all, s.destination(s.target.Experiments[i].Side.on(s.sides), s.experiments[i]))
 		}
 	}
 	return all

@@ -16,16 +16,25 @@ type Side struct {
 	Subset string
 }
 
+// Pair are the two sides between which the weight of one route moves. They differ in
+// host (a split by Services, no subsets) or have the same host and differ in subset.
+type Pair struct {
+	Stable, Canary Side
+}
+
 // Split says what the two sides are and on which scale weights are written.
 type Split struct {
-	// Stable and Canary differ in host (a split by Services, no subsets) or have the
-	// same host and differ in subset.
+	// Stable and Canary are the only pair of most Rollouts.
 	Stable, Canary Side
+	// More are further pairs, of a Rollout that serves several hosts, each different
+	// from all others. A route holds the sides of one pair only.
+	More []Pair
 	// Max is maxTrafficWeight: the sum of a route's weights, at least 1.
 	Max int32
 	// Experiments are further destinations that belong to this Rollout: of templates
 	// that have a share and of those whose experiment is over. What is in here and not
-	// in a Target is taken out of the routes, but for the destinations of the sides.
+	// in a Target is taken out of the routes, but for the destinations of the sides. One
+	// without a host is the subset of the host that the route's own sides have.
 	Experiments []Side
 	// ClusterDomain completes the hosts of destinations; empty is cluster.local.
 	ClusterDomain string
@@ -39,32 +48,79 @@ func (s Side) String() string {
 	return fmt.Sprintf("host %s, subset %s", s.Host, s.Subset)
 }
 
-// validate refuses what cannot tell the two sides apart.
+// pairs are all pairs, the first one first.
+func (s Split) pairs() []Pair {
+	return append([]Pair{{Stable: s.Stable, Canary: s.Canary}}, s.More...)
+}
+
+// validate refuses what cannot tell the sides apart.
 func (s Split) validate() error {
-	switch {
-	case s.Max < 1:
+	if s.Max < 1 {
 		return fmt.Errorf("maxTrafficWeight is %d: set it to 1 or more", s.Max)
-	case s.Stable.Host == "" || s.Canary.Host == "":
+	}
+	if err := s.validatePair(Pair{Stable: s.Stable, Canary: s.Canary}); err != nil || len(s.More) == 0 {
+		return err
+	}
+	all := s.pairs()
+	for i, pair := range all[1:] {
+		if err := s.validatePair(pair); err != nil {
+			return err
+		}
+		for _, other := range all[:i+1] {
+			if side, both := s.shared(pair, other); both {
+				return fmt.Errorf("two DestinationRules have the same subset (%s): each needs a host or subsets of its own", side)
+			}
+		}
+	}
+	return nil
+}
+
+// shared is a side that two pairs have in common.
+func (s Split) shared(a, b Pair) (Side, bool) {
+	for _, side := range []Side{a.Stable, a.Canary} {
+		if s.same(side, b.Stable) || s.same(side, b.Canary) {
+			return side, true
+		}
+	}
+	return Side{}, false
+}
+
+func (s Split) validatePair(p Pair) error {
+	switch {
+	case p.Stable.Host == "" || p.Canary.Host == "":
 		return fmt.Errorf("the split has no host for both sides: set canaryService and stableService, or destinationRule")
-	case (s.Stable.Subset == "") != (s.Canary.Subset == ""):
+	case (p.Stable.Subset == "") != (p.Canary.Subset == ""):
 		return fmt.Errorf("only one side of the split has a subset: set both canarySubsetName and stableSubsetName")
-	case s.Stable.Subset == s.Canary.Subset && hostname.Same(s.Stable.Host, s.Canary.Host, s.ClusterDomain):
-		return fmt.Errorf("stable and canary are both %s: they must differ in host or in subset", s.Stable)
+	case p.Stable.Subset == p.Canary.Subset && hostname.Same(p.Stable.Host, p.Canary.Host, s.ClusterDomain):
+		return fmt.Errorf("stable and canary are both %s: they must differ in host or in subset", p.Stable)
 	}
 	return nil
 }
 
 // apart refuses a destination of an experiment that is a side's as well.
 func (s Split) apart(side Side) error {
-	switch {
-	case side.Host == "":
-		return fmt.Errorf("a destination of an experiment has no host: give its template a service")
-	case s.same(side, s.Stable):
-		return fmt.Errorf("the destination of an experiment (%s) is the stable destination: they must differ in host or in subset", side)
-	case s.same(side, s.Canary):
-		return fmt.Errorf("the destination of an experiment (%s) is the canary destination: they must differ in host or in subset", side)
+	if side.Host == "" && side.Subset == "" {
+		return fmt.Errorf("a destination of an experiment has no host and no subset: give its template a service")
+	}
+	for _, pair := range s.pairs() {
+		for _, role := range []struct {
+			name string
+			side Side
+		}{{"stable", pair.Stable}, {"canary", pair.Canary}} {
+			if s.same(side.on(pair), role.side) {
+				return fmt.Errorf("the destination of an experiment (%s) is the %s destination: they must differ in host or in subset", side.on(pair), role.name)
+			}
+		}
 	}
 	return nil
+}
+
+// on completes the side of an experiment in a route that holds this pair.
+func (s Side) on(p Pair) Side {
+	if s.Host == "" {
+		s.Host = p.Canary.Host
+	}
+	return s
 }
 
 func (s Split) same(a, b Side) bool {
@@ -77,16 +133,16 @@ func (s Split) same(a, b Side) bool {
 type finder struct {
 	vs    *VirtualService
 	split Split
+	pairs []Pair
 	// experiments are the wanted destinations, followed by all of the split's.
 	experiments []Side
 	wanted      int
 	hosts       map[string]owners
 }
 
-// owners tells whose host a text is; experiments are places in those of finder.
+// owners tells whose host a text is: places in the lists of finder.
 type owners struct {
-	stable, canary bool
-	experiments    []int
+	stable, canary, experiments []int
 }
 
 // tally counts the destinations of one side and knows where the first is.
@@ -104,7 +160,7 @@ func (t *tally) add(place int) {
 // newFinder takes the destinations that are to be there besides the two sides.
 func newFinder(vs *VirtualService, split Split, wanted []Side) *finder {
 	return &finder{
-		vs: vs, split: split, hosts: map[string]owners{},
+		vs: vs, split: split, pairs: split.pairs(), hosts: map[string]owners{},
 		experiments: slices.Concat(wanted, split.Experiments), wanted: len(wanted),
 	}
 }
@@ -117,12 +173,17 @@ func (f *finder) ownersOf(host string) owners {
 	}
 	domain := f.split.ClusterDomain
 	name := hostname.Canonical(host, f.vs.Namespace, domain)
-	answer := owners{
-		stable: hostname.Same(name, f.split.Stable.Host, domain),
-		canary: hostname.Same(name, f.split.Canary.Host, domain),
+	answer := owners{}
+	for i, pair := range f.pairs {
+		if hostname.Same(name, pair.Stable.Host, domain) {
+			answer.stable = append(answer.stable, i)
+		}
+		if hostname.Same(name, pair.Canary.Host, domain) {
+			answer.canary = append(answer.canary, i)
+		}
 	}
 	for i, side := range f.experiments {
-		if hostname.Same(name, side.Host, domain) {
+		if side.Host != "" && hostname.Same(name, side.Host, domain) || side.Host == "" && len(answer.canary) > 0 {
 			answer.experiments = append(answer.experiments, i)
 		}
 	}
@@ -130,27 +191,28 @@ func (f *finder) ownersOf(host string) owners {
 	return answer
 }
 
-// sides counts the destinations of both sides. More than one of a side makes a route
-// unusable, but that is for the caller to say.
-func (f *finder) sides(destinations []Destination) (stable, canary tally) {
+// sides counts the destinations of both sides of one of the pairs. More than one of a
+// side makes a route unusable, but that is for the caller to say.
+func (f *finder) sides(destinations []Destination, of int) (stable, canary tally) {
+	pair := f.pairs[of]
 	var stableHost, canaryHost tally
 	for i := range destinations {
 		d := &destinations[i]
 		owned := f.ownersOf(d.Host)
-		if owned.stable {
+		if slices.Contains(owned.stable, of) {
 			stableHost.add(i)
-			if d.Subset == f.split.Stable.Subset {
+			if d.Subset == pair.Stable.Subset {
 				stable.add(i)
 			}
 		}
-		if owned.canary {
+		if slices.Contains(owned.canary, of) {
 			canaryHost.add(i)
-			if d.Subset == f.split.Canary.Subset {
+			if d.Subset == pair.Canary.Subset {
 				canary.add(i)
 			}
 		}
 	}
-	return f.split.Stable.orHost(stable, stableHost), f.split.Canary.orHost(canary, canaryHost)
+	return pair.Stable.orHost(stable, stableHost), pair.Canary.orHost(canary, canaryHost)
 }
 
 // orHost lets the host alone decide for a side without a subset of which there is
@@ -162,16 +224,22 @@ func (s Side) orHost(exact, host tally) tally {
 	return exact
 }
 
-// holdsBoth tells whether the route has destinations of both sides, be they one
-// each or more.
+// holdsBoth tells whether the route has destinations of both sides of a pair, be they
+// one each or more.
 func (f *finder) holdsBoth(route *Route) bool {
-	stable, canary := f.sides(route.Destinations)
-	return stable.count > 0 && canary.count > 0
+	for i := range f.pairs {
+		if stable, canary := f.sides(route.Destinations, i); stable.count > 0 && canary.count > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // pair is a route that was found fit to be written.
 type pair struct {
-	route          *Route
+	route *Route
+	// sides are those of which stable and canary are the destinations.
+	sides          Pair
 	stable, canary *Destination
 	// wanted are the destinations of wanted experiments in the order in which they
 	// are wanted, nil for one that is not there.
@@ -188,15 +256,18 @@ func (f *finder) pairOf(route *Route) (pair, error) {
 	if err := f.vs.forwards(route); err != nil {
 		return pair{}, err
 	}
-	stable, canary := f.sides(route.Destinations)
-	if err := f.vs.one("stable", f.split.Stable, stable, route); err != nil {
+	sides, stable, canary, err := f.only(route)
+	if err != nil {
 		return pair{}, err
 	}
-	if err := f.vs.one("canary", f.split.Canary, canary, route); err != nil {
+	if err := f.vs.one("stable", sides.Stable, stable, route); err != nil {
+		return pair{}, err
+	}
+	if err := f.vs.one("canary", sides.Canary, canary, route); err != nil {
 		return pair{}, err
 	}
 	p := pair{
-		route:  route,
+		route: route, sides: sides,
 		stable: &route.Destinations[stable.first],
 		canary: &route.Destinations[canary.first],
 	}
@@ -204,6 +275,25 @@ func (f *finder) pairOf(route *Route) (pair, error) {
 		p.wanted = make([]*Destination, f.wanted)
 	}
 	return p, f.others(&p)
+}
+
+// only is the one pair of which the route holds destinations, and how many; the first
+// if it holds none. Of two pairs one would be taken for foreign destinations, and its
+// canary would get what nobody decided.
+func (f *finder) only(route *Route) (sides Pair, stable, canary tally, err error) {
+	sides, found := f.pairs[0], false
+	for i, other := range f.pairs {
+		s, c := f.sides(route.Destinations, i)
+		switch {
+		case s.count+c.count == 0:
+		case found:
+			return sides, stable, canary, f.vs.errorf("route %s holds destinations of two DestinationRules (%s; %s): let each route send to one of the hosts",
+				route, sides.Canary, other.Canary)
+		default:
+			sides, stable, canary, found = other, s, c, true
+		}
+	}
+	return sides, stable, canary, nil
 }
 
 // others divides the destinations besides the two sides into ours and foreign ones.
@@ -230,7 +320,8 @@ func (f *finder) experiment(p *pair, d *Destination) bool {
 		return false
 	}
 	for _, at := range f.ownersOf(d.Host).experiments {
-		if f.experiments[at].Subset != d.Subset {
+		side := f.experiments[at]
+		if side.Subset != d.Subset || side.Host == "" && !f.onHostOf(p, d) {
 			continue
 		}
 		if at < f.wanted && p.wanted[at] == nil {
@@ -241,6 +332,11 @@ func (f *finder) experiment(p *pair, d *Destination) bool {
 		return true
 	}
 	return false
+}
+
+// onHostOf tells whether a destination has the host of the route's own sides.
+func (f *finder) onHostOf(p *pair, d *Destination) bool {
+	return len(f.pairs) == 1 || hostname.Same(hostname.Canonical(d.Host, f.vs.Namespace, f.split.ClusterDomain), p.sides.Canary.Host, f.split.ClusterDomain)
 }
 
 // forwards refuses routes that send no request to destinations of their own.

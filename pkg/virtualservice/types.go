@@ -34,6 +34,9 @@ type VirtualService struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 
+	// Hosts and Gateways are as written: for whose requests the routes are, and which
+	// proxies have them. What is no list of texts counts as none.
+	Hosts, Gateways []string
 	// HTTP, TLS and TCP are the routes in the order of the object.
 	HTTP, TLS, TCP []Route
 	// Ours are the protocols whose list of routes was last changed by a process of
@@ -219,6 +222,7 @@ func (vs *VirtualService) DeepCopy() *VirtualService {
 	vs.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	out.Experiments = vs.Experiments.DeepCopy()
 	out.Ours = slices.Clone(vs.Ours)
+	out.Hosts, out.Gateways = slices.Clone(vs.Hosts), slices.Clone(vs.Gateways)
 	out.HTTP, out.TLS, out.TCP = copyRoutes(vs.HTTP), copyRoutes(vs.TLS), copyRoutes(vs.TCP)
 	return &out
 }

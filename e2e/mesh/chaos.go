@@ -1,0 +1,171 @@
+package mesh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/lab"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/scenarios"
+)
+
+// Victim is a process that is killed in mid-canary.
+type Victim string
+
+// The victims. The plugin dies with its controller, too, as they share a container.
+const (
+	PluginProcess     Victim = "plugin"
+	ControllerProcess Victim = "controller"
+	IstiodProcess     Victim = "istiod"
+	APIServerProcess  Victim = "API server"
+)
+
+// Kill is one SIGKILL: so long after the one before was over, with the process
+// away for a time. The plugin is brought back by its controller, whenever that
+// needs it.
+type Kill struct {
+	Victim      Victim
+	After, Down time.Duration
+}
+
+func (k Kill) String() string {
+	return fmt.Sprintf("%s after %.1f s for %.1f s", k.Victim, k.After.Seconds(), k.Down.Seconds())
+}
+
+const (
+	longestCalm = 3 * time.Second
+	longestDown = 2 * time.Second
+)
+
+// DrawKills kills every victim once, in an order and at moments that the seed
+// decides.
+func DrawKills(seed uint64) []Kill {
+	lot := rand.New(rand.NewPCG(seed, 0))
+	kills := []Kill{{Victim: PluginProcess}, {Victim: ControllerProcess}, {Victim: IstiodProcess}, {Victim: APIServerProcess}}
+	lot.Shuffle(len(kills), func(i, j int) { kills[i], kills[j] = kills[j], kills[i] })
+	for i := range kills {
+		kills[i].After = time.Duration(lot.Int64N(int64(longestCalm)))
+		kills[i].Down = time.Duration(lot.Int64N(int64(longestDown)))
+	}
+	return kills
+}
+
+// Chaos plays a plain canary at each of the levels, all at the same time, and
+// kills while they run. Nothing else can be played meanwhile.
+func (s *Stage) Chaos(ctx context.Context, router scenarios.Router, kills []Kill, levels ...scenarios.Level) ([]Result, error) {
+	c, err := s.controllerOf(ctx, router)
+	if err != nil {
+		return nil, err
+	}
+	audience := &audience{}
+	meeting := newMeeting(len(levels) + 1)
+	results := make([]Result, len(levels))
+	group, groupCtx := errgroup.WithContext(ctx)
+	for i, level := range levels {
+		group.Go(func() (err error) {
+			results[i], err = s.Play(groupCtx, chaotic(level, audience, meeting), router)
+			return err
+		})
+	}
+	group.Go(func() error {
+		if err := meeting.arrive(groupCtx); err != nil {
+			return err
+		}
+		// Not groupCtx: what was killed is brought back, whatever becomes of the rest.
+		return s.killAll(ctx, c, kills, audience)
+	})
+	err = group.Wait()
+	for i := range results {
+		results[i].Moments = append(results[i].Moments, audience.moments...)
+	}
+	return results, err
+}
+
+// chaotic is a canary during which somebody else kills: from its deployment on
+// nobody in it writes anything, so it needs no API server to go on.
+func chaotic(level scenarios.Level, a *audience, m *meeting) Story {
+	return Story{
+		Name: "chaos", Level: level, Title: "SIGKILL of plugin, controller, istiod and API server", Mark: Upgrade,
+		Workload: workload(level, 10, scenarios.SetWeight(10), scenarios.Pause(3), scenarios.SetWeight(50), scenarios.Pause(3), scenarios.SetWeight(100)),
+		Play: func(ctx context.Context, p *Performance) error {
+			if err := p.Begin(ctx); err != nil {
+				return err
+			}
+			a.join(p.Scene)
+			if err := p.Deploy(ctx, Upgrade, 2); err != nil {
+				return err
+			}
+			if err := m.arrive(ctx); err != nil {
+				return err
+			}
+			return finished(ctx, p, Upgrade)
+		},
+	}
+}
+
+// audience is told of the kills.
+type audience struct {
+	mu      sync.Mutex
+	scenes  []*scenarios.Scene
+	moments []Moment
+}
+
+func (a *audience) join(s *scenarios.Scene) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.scenes = append(a.scenes, s)
+}
+
+func (a *audience) tell(what string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.moments = append(a.moments, Moment{time.Now(), what})
+	for _, scene := range a.scenes {
+		scene.Mark(what)
+	}
+}
+
+// killAll kills one after the other; what was killed is back before the next.
+func (s *Stage) killAll(ctx context.Context, c *lab.Controller, kills []Kill, a *audience) error {
+	for _, k := range kills {
+		if err := sleep(ctx, k.After); err != nil {
+			return err
+		}
+		a.tell("kill " + string(k.Victim))
+		if err := s.kill(ctx, c, k); err != nil {
+			return fmt.Errorf("kill %s: %w", k.Victim, err)
+		}
+		a.tell(string(k.Victim) + " is back")
+	}
+	return nil
+}
+
+// kill kills one and brings it back.
+func (s *Stage) kill(ctx context.Context, c *lab.Controller, k Kill) error {
+	var back func(context.Context) error
+	var err error
+	switch k.Victim {
+	case PluginProcess:
+		_, err = c.KillPlugin(syscall.SIGKILL)
+		return err
+	case ControllerProcess:
+		err, back = c.Kill(), c.Start
+	case IstiodProcess:
+		err, back = s.Istiod.Kill(), s.Istiod.Start
+	case APIServerProcess:
+		err, back = s.Lab.KillAPIServer(), s.Lab.StartAPIServer
+	default:
+		return errors.New("no such victim")
+	}
+	if err != nil {
+		return err
+	}
+	slept := sleep(ctx, k.Down)
+	return errors.Join(slept, back(context.WithoutCancel(ctx)))
+}

@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+func TestWhatCannotRunSaysWhyAndEndsWith2(t *testing.T) {
+	empty := t.TempDir()
+	for want, args := range map[string][]string{
+		"unknown command \"inspekt\"":                          {"inspekt"},
+		"unknown flag: --treshold":                             {"lint", "--treshold", "error"},
+		"accepts at most 1 arg(s)":                             {"lint", "a", "b", "-f", "testdata/web.yaml"},
+		"-f testdata/none.yaml: stat testdata/none.yaml":       {"lint", "-f", "testdata/none.yaml"},
+		"no file ends in .yaml, .yml, .json":                   {"lint", "-f", empty},
+		"--failure-threshold: \"fatal\" is none of error":      {"lint", "-f", "testdata/web.yaml", "--failure-threshold", "fatal"},
+		"-o xml: must be table, json or yaml":                  {"lint", "-f", "testdata/web.yaml", "-o", "xml"},
+		"--ignore ARI9999: there is no such code":              {"lint", "-f", "testdata/web.yaml", "--ignore", "ARI9999"},
+		"--explain ARI9999: there is no such code":             {"lint", "--explain", "ARI9999"},
+		"--allow-cross-namespace: \"A_B\" is no namespace":     {"lint", "-f", "testdata/web.yaml", "--allow-cross-namespace", "A_B"},
+		"no Rollout \"cart\" that Istio routes was found":      {"lint", "cart", "-f", "testdata/web.yaml"},
+		"--complete is about files":                            {"lint", "--complete"},
+		"finding the cluster (--kubeconfig, --context), or gi": {"lint", "--kubeconfig", filepath.Join(empty, "none")},
+		"--request-timeout 0s: must be above 0":                {"lint", "--request-timeout", "0s"},
+	} {
+		got := running(t, nil, args...)
+		if got.code != exitFailed || got.out != "" || !strings.Contains(got.err, want) {
+			t.Errorf("%v: exit code %d, on stdout %q, on stderr %q, want %q", args, got.code, got.out, got.err, want)
+		}
+		if !strings.HasPrefix(got.err, "rollouts-plugin-trafficrouter-istio: ") {
+			t.Errorf("%v: %q does not say who speaks", args, got.err)
+		}
+	}
+}
+
+func TestTheThresholdDecidesTheExitCode(t *testing.T) {
+	for threshold, want := range map[string]int{"error": 0, "warning": 1, "info": 1} {
+		args := []string{"lint", "-f", "testdata/findings.yaml", "--ignore", "ARI0202", "--ignore", "ARI0305", "--failure-threshold", threshold}
+		if got := running(t, nil, args...); got.code != want {
+			t.Errorf("%s: exit code %d, want %d", threshold, got.code, want)
+		}
+	}
+}
+
+func TestAFolderIsReadWithAllBelowIt(t *testing.T) {
+	folder := t.TempDir()
+	for name, document := range map[string]int{"rollout.yaml": 0, "a/service.YML": 1, "a/b/rule.yaml": 2, "routes.yaml": 3} {
+		put(t, filepath.Join(folder, name), part(t, "web.yaml", document))
+	}
+	put(t, filepath.Join(folder, ".git/config.yaml"), "{{")
+	put(t, filepath.Join(folder, "README.md"), "{{")
+	got := running(t, nil, "lint", "-f", folder, "--complete", "--failure-threshold", "info")
+	if got.code != 0 || got.out != "1 Rollout checked: 0 errors, 0 warnings, 0 info\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSeveralSourcesAreOneInput(t *testing.T) {
+	rest := part(t, "web.yaml", 1) + "---\n" + part(t, "web.yaml", 2) + "---\n" + part(t, "web.yaml", 3)
+	folder := t.TempDir()
+	put(t, filepath.Join(folder, "rollout.yaml"), part(t, "web.yaml", 0))
+	got := running(t, reading(rest), "lint", "-f", filepath.Join(folder, "rollout.yaml"), "-f", "-", "--complete")
+	if got.code != 0 || got.err != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestStdinThatBreaksOffIsNoCleanInput(t *testing.T) {
+	got := running(t, func(p *Program) { p.In = iotest.ErrReader(errors.New("broken pipe")) }, "lint", "-f", "-")
+	if got.code != exitFailed || !strings.Contains(got.err, "reading stdin: broken pipe") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestStdinWithoutAnEndIsReadToTheLimit(t *testing.T) {
+	got := running(t, func(p *Program) { p.In = endless{} }, "lint", "-f", "-")
+	if got.code != exitFindings || !strings.Contains(got.out, "split the file") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// endless is a reader of comments.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '#'
+	}
+	return len(p), nil
+}
+
+func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {
+	got := running(t, func(p *Program) { p.Out = closed{} }, "lint", "-f", "testdata/web.yaml")
+	if got.code != exitFailed || !strings.Contains(got.err, "closed") {
+		t.Errorf("%+v", got)
+	}
+}
+
+type closed struct{}
+
+func (closed) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestAnEndedContextEndsTheRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var p Program
+	running(t, func(q *Program) { p = *q }, "--version")
+	if code := Run(ctx, []string{"lint", "-f", "testdata/web.yaml"}, p); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestAPersonIsToldFromTheController(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		name string
+		args []string
+		want bool
+	}{
+		"nothing":                         {"plugin", nil, false},
+		"the plugin's flags":              {"plugin", []string{"--metrics-address=:8082"}, false},
+		"help":                            {"plugin", []string{"--help"}, false},
+		"a flag and a word":               {"plugin", []string{"--metrics-address", ":8082"}, false},
+		"an empty word":                   {"plugin", []string{""}, false},
+		"a command":                       {"plugin", []string{"lint"}, true},
+		"a word that is none":             {"plugin", []string{"lnit"}, true},
+		"nothing, as a kubectl plugin":    {"/bin/kubectl-argo_rollouts_istio", nil, true},
+		"a flag, as a kubectl plugin":     {"kubectl-argo_rollouts_istio", []string{"--help"}, true},
+		"kubectl in the name of a folder": {"/kubectl-plugins/plugin", nil, false},
+	} {
+		if got := Asked(tc.name, tc.args); got != tc.want {
+			t.Errorf("%s: %v", sentence, got)
+		}
+	}
+}
+
+func TestTheProgramIsCalledAsThePersonCallsIt(t *testing.T) {
+	for name, want := range map[string]string{
+		"/usr/bin/rollouts-plugin-trafficrouter-istio": "rollouts-plugin-trafficrouter-istio",
+		"kubectl-argo_rollouts_istio":                  "kubectl argo-rollouts-istio",
+		"kubectl-argo-rollouts_istio":                  "kubectl argo rollouts-istio",
+		"kubectl-argo_rollouts_istio.exe":              "kubectl argo-rollouts-istio",
+		"kubectl":                                      "kubectl",
+	} {
+		if got := CommandName(name); got != want {
+			t.Errorf("%s is called %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestEachCommandHasItsLine(t *testing.T) {
+	if got := Summaries(); !strings.HasPrefix(got, "  lint       Find what") || strings.Count(got, "\n") != len(commands) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestColourIsForTerminals(t *testing.T) {
+	none := func(string) string { return "" }
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if Terminal(file, none) || Terminal(&strings.Builder{}, none) {
+		t.Error("a file is taken for a terminal")
+	}
+	for sentence, tc := range map[string]struct {
+		terminal bool
+		name     string
+		want     bool
+	}{
+		"a terminal":                       {true, "", true},
+		"no terminal":                      {false, "", false},
+		"a terminal whose user wants none": {true, "NO_COLOR", false},
+		"a terminal that cannot":           {true, "TERM", false},
+	} {
+		got := welcome(tc.terminal, func(name string) string {
+			if name == tc.name {
+				return "dumb"
+			}
+			return ""
+		})
+		if got != tc.want {
+			t.Errorf("%s: %v", sentence, got)
+		}
+	}
+}
+
+func TestTextIsWrappedAtBlanks(t *testing.T) {
+	for text, want := range map[string]string{
+		"":               "",
+		"a b c":          "a b c",
+		"aaaa bbbb cccc": "aaaa bbbb\n> cccc",
+		"aaaaaaaaaaaa b": "aaaaaaaaaaaa\n> b",
+		"äöüß äöüß c":    "äöüß äöüß\n> c",
+		"a  b\n c":       "a b c",
+	} {
+		if got := wrap(text, "> ", 10); got != want {
+			t.Errorf("%q is wrapped as %q, want %q", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/lint"
+)
+
+// width is that of running text.
+const width = 110
+
+var colours = map[lint.Severity]string{lint.Error: "31", lint.Warning: "33", lint.Info: "36"}
+
+// lintTable prints one paragraph for each finding: it is more than a row can hold.
+func (p *Program) lintTable(out io.Writer, r lint.Report) {
+	for _, f := range r.Findings {
+		fmt.Fprintln(out, p.headline(f))
+		if f.Field != "" {
+			fmt.Fprintf(out, "    %s\n", f.Field)
+		}
+		fmt.Fprintf(out, "    %s\n", wrap(f.Message, "    ", width))
+		fmt.Fprintf(out, "    Then:    %s\n", wrap(f.Consequence, "             ", width))
+		fmt.Fprintf(out, "    Instead: %s\n\n", wrap(f.Remedy, "             ", width))
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(out, "note: %s\n", wrap(note, "      ", width))
+	}
+	fmt.Fprintln(out, summary(r))
+}
+
+// headline is where, how bad, which code and which object.
+func (p *Program) headline(f lint.Finding) string {
+	var parts []string
+	if f.File != "" {
+		place := f.File
+		if f.Line > 0 {
+			place = fmt.Sprintf("%s:%d", f.File, f.Line)
+		}
+		parts = append(parts, place+":")
+	}
+	parts = append(parts, p.paint(f.Severity.String(), colours[f.Severity]), f.Code)
+	if f.Object != "" {
+		parts = append(parts, f.Object)
+	}
+	return strings.Join(parts, " ")
+}
+
+func summary(r lint.Report) string {
+	counts := map[lint.Severity]int{}
+	for _, f := range r.Findings {
+		counts[f.Severity]++
+	}
+	text := fmt.Sprintf("%s checked: %s, %s, %d info", plural(r.Rollouts, "Rollout"), plural(counts[lint.Error], "error"), plural(counts[lint.Warning], "warning"), counts[lint.Info])
+	if r.Ignored > 0 {
+		text += fmt.Sprintf(", %d suppressed", r.Ignored)
+	}
+	return text
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

@@ -1,0 +1,230 @@
+package lint_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/lint"
+)
+
+// lintText judges one file that is all there is.
+func lintText(text string) lint.Report {
+	var in lint.Input
+	in.Read("web.yaml", []byte(text))
+	return lint.Run(in, lint.Options{Complete: func(string, string) bool { return true }})
+}
+
+// faulty is the base with one finding, of which the line is known.
+const faulty = "              routes: [primaries]"
+
+func faultyBase() string {
+	return strings.Replace(bySubsets, "              routes: [primary]", faulty, 1)
+}
+
+func TestTheFormOfTheTextMakesNoDifference(t *testing.T) {
+	want := lintText(faultyBase()).Findings
+	if len(want) != 1 || want[0].Code != "ARI0202" || want[0].Line != 20 {
+		t.Fatalf("the base has %+v", want)
+	}
+	for sentence, text := range map[string]string{
+		"Windows line ends":                         strings.ReplaceAll(faultyBase(), "\n", "\r\n"),
+		"a byte order mark":                         "\ufeff" + faultyBase(),
+		"no line end at the end":                    strings.TrimRight(faultyBase(), "\n"),
+		"comments and blanks behind the separators": strings.ReplaceAll(faultyBase(), "---\n", "---   # next\n"),
+		"a document's end before the separators":    strings.ReplaceAll(faultyBase(), "---\n", "---\n"),
+		"blanks at the ends of the lines":           strings.ReplaceAll(faultyBase(), "  strategy:\n", "  strategy:   \n"),
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			got := lintText(text).Findings
+			if len(got) != 1 || got[0] != want[0] {
+				t.Errorf("found %+v", got)
+			}
+		})
+	}
+}
+
+func TestDocumentsThatMoveTheLines(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		text string
+		line int
+	}{
+		"a directive in front":              {"%YAML 1.1\n---\n" + faultyBase(), 22},
+		"a separator in front":              {"---\n" + faultyBase(), 21},
+		"a byte order mark and a separator": {"\ufeff---\n" + faultyBase(), 21},
+		"comments in front":                 {"# a\n\n# b\n" + faultyBase(), 23},
+		"empty documents in front":          {"---\n---\n# nothing\n---\n" + faultyBase(), 24},
+		"an end of document in front":       {"a: 1\n...\n" + faultyBase(), 22},
+		"a document that cannot be read":    {"a: [\n---\n" + faultyBase(), 22},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			for _, f := range lintText(tc.text).Findings {
+				if f.Code == "ARI0202" {
+					if f.Line != tc.line {
+						t.Errorf("at line %d, want %d", f.Line, tc.line)
+					}
+					return
+				}
+			}
+			t.Error("not found")
+		})
+	}
+}
+
+// list is the base as one object of the kind List, two levels further in.
+func list(text string) string {
+	out := "apiVersion: v1\nkind: List\nitems:\n"
+	for document := range strings.SplitSeq(text, "---\n") {
+		for i, line := range strings.Split(strings.TrimSpace(document), "\n") {
+			mark := "  "
+			if i == 0 {
+				mark = "- "
+			}
+			out += mark + line + "\n"
+		}
+	}
+	return out
+}
+
+func TestAListIsItsItems(t *testing.T) {
+	got := lintText(list(faultyBase())).Findings
+	if len(got) != 1 || got[0].Code != "ARI0202" || got[0].Line != 23 {
+		t.Errorf("found %+v", got)
+	}
+	if report := lintText(list(bySubsets)); report.Rollouts != 1 || len(report.Findings) > 0 {
+		t.Errorf("%d Rollouts, found %+v", report.Rollouts, report.Findings)
+	}
+}
+
+func TestJSONIsRead(t *testing.T) {
+	text := "{\n\t\"apiVersion\": \"argoproj.io/v1alpha1\",\n\t\"kind\": \"Rollout\",\n\t\"metadata\": {\"name\": \"web\"},\n\t\"spec\": {\n\t\t\"replicas\": \"many\",\n" +
+		"\t\t\"strategy\": {\"canary\": {\"trafficRouting\": {\"istio\": {}}}}\n\t}\n}\n"
+	got := lintText(text).Findings
+	if len(got) != 1 || got[0].Code != "ARI0006" || got[0].Line != 6 {
+		t.Errorf("found %+v", got)
+	}
+}
+
+func TestAnchorsAndMergesAreReadAsKubectlDoes(t *testing.T) {
+	text := strings.Replace(bySubsets, "  - name: stable\n    labels: {app: web}\n  - name: canary\n    labels: {app: web}\n",
+		"  - &stable\n    name: stable\n    labels: &labels {app: web}\n  - <<: *stable\n    name: canary\n    labels: *labels\n", 1)
+	if report := lintText(text); len(report.Findings) > 0 {
+		t.Errorf("found %+v", report.Findings)
+	}
+	got := lintText(strings.Replace(text, "&labels {app: web}", "&labels {app: web, role: x}", 1)).Findings
+	if len(got) != 2 || got[0].Code != "ARI0303" || got[1].Field != "spec.subsets[1].labels.role" || got[1].Line != 46 {
+		t.Errorf("found %+v", got)
+	}
+}
+
+func TestPlainWordsAreReadAsYAML11(t *testing.T) {
+	guard := func(mode string) string {
+		return strings.Replace(bySubsets, "          argoproj-labs/istio:\n", "          argoproj-labs/istio:\n            guard: {mode: "+mode+"}\n", 1)
+	}
+	for mode, want := range map[string]string{
+		"Off": "must be a string, not a boolean", "off": "must be a string, not a boolean", `"Off"`: "", "!!str Off": "", "'Off'": "",
+		"~": "give a string or remove the field", "": "give a string or remove the field", "3": "must be a string, not a number", "Enforce": "",
+	} {
+		got := lintText(guard(mode)).Findings
+		switch {
+		case want == "" && len(got) > 0:
+			t.Errorf("mode: %s: found %+v", mode, got)
+		case want != "" && (len(got) != 1 || !strings.Contains(got[0].Message, want)):
+			t.Errorf("mode: %s: found %+v, want %q", mode, got, want)
+		}
+	}
+}
+
+func laughs(levels int) string {
+	text := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
+	for i := 1; i < levels; i++ {
+		text += fmt.Sprintf("a%d: &a%d [", i, i) + strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9) + "x]\n"
+	}
+	return text
+}
+
+func TestWhatCannotBeReadIsSaidWithItsLine(t *testing.T) {
+	utf16Text := []byte{0xff, 0xfe}
+	for _, unit := range utf16.Encode([]rune("kind: Rollout\n")) {
+		utf16Text = append(utf16Text, byte(unit), byte(unit>>8))
+	}
+	for sentence, tc := range map[string]struct {
+		text string
+		line int
+		says string
+	}{
+		"no YAML":                           {"a: b\nc: [1, 2\nd: e\n", 1, "not valid YAML"},
+		"tabs":                              {"a:\n\tb: c\n", 2, "not valid YAML"},
+		"a binary file":                     {"a: b\n\x00\x01", 2, "is no UTF-8 text"},
+		"Latin-1":                           {"a: b\nc: caf\xe9\n", 2, "is no UTF-8 text"},
+		"UTF-16":                            {string(utf16Text), 1, "save it as UTF-8"},
+		"too much":                          {strings.Repeat("# comment\n", lint.MaxBytes/10+1), 0, "split the file"},
+		"aliases that explode":              {laughs(12), 6, "aliases (*name) expand"},
+		"an alias of itself":                {"a: &a [*a]\n", 0, ""},
+		"an alias of nothing":               {"a: *b\n", 1, "unknown anchor"},
+		"deep brackets":                     {strings.Repeat("[", 9000), 1, ""},
+		"deep brackets that close":          {strings.Repeat("[", 5000) + strings.Repeat("]", 5000), 1, "deeper than 100 levels"},
+		"a name that is no text":            {"? [a, b]\n: c\n", 1, "must be a text"},
+		"a number that JSON cannot hold":    {"a: 1\nb: .nan\n", 2, "cannot be read"},
+		"a template":                        {"a: {{ .Values.a }}\n", 1, "render it first"},
+		"a tag that means nothing":          {"a: !!binary \"%%%\"\n", 1, ""},
+		"a text":                            {"Hello, world\n", 1, "no Kubernetes object"},
+		"a list":                            {"- a\n- b\n", 1, "no Kubernetes object"},
+		"a kind without a version":          {"kind: Rollout\nmetadata: {name: web}\n", 1, "apiVersion and kind are missing"},
+		"items that are no objects":         {"apiVersion: v1\nkind: List\nitems:\n- 1\n", 4, "no Kubernetes object"},
+		"a known kind without a name":       {"apiVersion: v1\nkind: Service\n", 1, "no name"},
+		"metadata that is a list":           {"apiVersion: v1\nkind: Service\nmetadata: [a]\n", 3, "no name"},
+		"a field that stands twice":         {"apiVersion: v1\nkind: Pod\nkind: Pod\n", 3, "stands twice"},
+		"the second of several documents":   {"# a\n---\nb: [\n---\nc: d\n", 3, "not valid YAML"},
+		"a repeated field in a JSON text":   {`{"apiVersion": "v1", "kind": "Pod",` + "\n" + `"kind": "Pod"}`, 2, "stands twice"},
+		"two JSON texts, one after another": {"{\"a\": 1}\n{\"b\": 2}\n", 1, "expected <document start>"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			report := lintText(tc.text)
+			if len(report.Findings) == 0 {
+				t.Fatal("nothing was said")
+			}
+			f := report.Findings[0]
+			if tc.says != "" && (f.Line != tc.line || !strings.Contains(f.Message, tc.says)) {
+				t.Errorf("line %d: %s: want %d, %q", f.Line, f.Message, tc.line, tc.says)
+			}
+			if f.File != "web.yaml" || len(f.Message) > 500 {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
+func TestOtherPeoplesObjectsArePassedOver(t *testing.T) {
+	for sentence, text := range map[string]string{
+		"nothing":                         "",
+		"comments":                        "# a\n---\n# b\n",
+		"a kind of the core":              "apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n",
+		"a Rollout of another group":      "apiVersion: example.com/v1\nkind: Rollout\nmetadata: {name: web}\nspec: 3\n",
+		"a VirtualService of another":     "apiVersion: example.com/v1\nkind: VirtualService\nspec: 3\n",
+		"a Rollout without traffic":       "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: web}\nspec: {strategy: {canary: {}}}\n",
+		"a blue-green Rollout":            "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: web}\nspec: {strategy: {blueGreen: {activeService: web}}}\n",
+		"an unused VirtualService":        "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: web}\nspec: {http: 3}\n",
+		"two Services that nobody names":  "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: a}\n",
+		"a definition of a custom object": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: rollouts.argoproj.io}\n",
+		"an empty list":                   "apiVersion: v1\nkind: List\nitems: []\n",
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			if report := lintText(text); len(report.Findings)+len(report.Notes)+report.Rollouts > 0 {
+				t.Errorf("%+v", report)
+			}
+		})
+	}
+}
+
+func TestManyOtherObjectsAreRead(t *testing.T) {
+	var b strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&b, "apiVersion: v1\nkind: Service\nmetadata: {name: s%d, namespace: shop}\nspec: {selector: {app: s%d}}\n---\n", i, i)
+	}
+	report := lintText(b.String() + faultyBase())
+	if len(report.Findings) != 1 || report.Findings[0].Code != "ARI0202" {
+		t.Errorf("found %+v", report.Findings)
+	}
+}

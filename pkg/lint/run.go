@@ -1,0 +1,99 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
+)
+
+// IgnoreAnnotation on an object suppresses the findings about it whose codes it
+// lists, with commas between them. On a Rollout it holds for all that is found on its
+// behalf.
+const IgnoreAnnotation = "istio.argoproj-labs.io/lint-ignore"
+
+// Options say how to judge. The zero value works.
+type Options struct {
+	// PluginName is the name under which the plugin is registered; empty is
+	// config.DefaultPluginName.
+	PluginName string
+	// CrossNamespace is what the operator allows with --allow-cross-namespace.
+	CrossNamespace config.CrossNamespace
+	// ClusterDomain is the cluster's DNS domain; empty is cluster.local.
+	ClusterDomain string
+	// Complete tells of a kind, as in VirtualService, that all of a namespace's objects
+	// are in the input, so that one that is not there does not exist. Nil: none is
+	// complete, and what is not there is noted.
+	Complete func(kind, namespace string) bool
+	// Ignore are codes that are suppressed everywhere.
+	Ignore []string
+	// Only is the name of the one Rollout to judge; empty: all of them.
+	Only string
+}
+
+// Run judges the Rollouts of the input. It always gives a report: whatever is wrong
+// with the input is in it.
+func Run(in Input, o Options) Report {
+	w := newWorld(in, o)
+	for _, s := range w.subjects {
+		if o.Only != "" && s.o.Name != o.Only {
+			continue
+		}
+		w.report.Rollouts++
+		w.used[s.o.key] = true
+		w.judge(s)
+	}
+	for _, f := range in.findings {
+		w.keep(f)
+	}
+	for _, double := range in.doubles {
+		if w.used[double.key] {
+			w.keep(double.finding)
+		}
+	}
+	w.report.Findings = sorted(w.report.Findings)
+	slices.Sort(w.report.Notes)
+	return w.report
+}
+
+// judge asks every check about one Rollout.
+func (w *world) judge(s *subject) {
+	for _, c := range Checks() {
+		if c.judge == nil || s.native && !c.native {
+			continue
+		}
+		c.judge(s, func(o *object, field, format string, args ...any) {
+			f := c.finding(o.String(), o.file, o.line(field), field, fmt.Sprintf(format, args...))
+			w.keep(f, o, s.o)
+		})
+	}
+}
+
+// keep adds a finding unless it is suppressed, everywhere or by one of the objects.
+func (w *world) keep(f Finding, objects ...*object) {
+	ignored := slices.Contains(w.options.Ignore, f.Code)
+	for _, o := range objects {
+		ignored = ignored || slices.Contains(w.ignoredBy(o), f.Code)
+	}
+	if ignored {
+		w.report.Ignored++
+		return
+	}
+	w.report.Findings = append(w.report.Findings, f)
+}
+
+// ignoredBy are the codes that an object's annotation lists.
+func (w *world) ignoredBy(o *object) []string {
+	var codes []string
+	for code := range strings.SplitSeq(labelsOf(o.at("metadata", "annotations"))[IgnoreAnnotation], ",") {
+		if code = strings.TrimSpace(code); code == "" {
+			continue
+		}
+		if _, known := Lookup(code); !known {
+			w.note("%s: its annotation %s names %q, which is no code", o, IgnoreAnnotation, cut(code))
+		}
+		codes = append(codes, code)
+	}
+	return codes
+}

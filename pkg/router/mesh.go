@@ -1,0 +1,224 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/mesh"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/verification"
+)
+
+// meshSettleMost is how long a label waits at most for istiod to serve a lower weight,
+// as long as istiod answers. UpdateHash's errors stop scaling, deadline and abort.
+const meshSettleMost = 30 * time.Second
+
+// errNoIstiod is why level Mesh cannot be verified.
+var errNoIstiod = errors.New("the plugin was started without --istiod-address, which verify.level Mesh needs")
+
+// plan says what has to be seen beyond the objects; nil where nobody asks for it.
+func (r *Router) plan(s *situation) *verification.Plan {
+	if s.config.Verify.Level == config.Object {
+		return nil
+	}
+	namespace := s.ref.Namespace
+	if r.options.Mesh != nil {
+		namespace = r.options.Mesh.Namespace(namespace)
+	}
+	return verification.NewPlan(verification.Facts{
+		Namespace: namespace, ClusterDomain: r.options.ClusterDomain, VirtualServices: s.services,
+		Pairs: s.meshPairs(), Max: s.facts.Max, Ports: r.cluster.ServicePorts,
+	})
+}
+
+// meshPairs are the sides with what a pod has to carry to be one of them.
+func (s *situation) meshPairs() []verification.Pair {
+	var pairs []verification.Pair
+	for _, x := range s.selects {
+		pairs = append(pairs, verification.Pair{
+			Canary: verification.Side{Side: x.pair.Canary, Labels: x.canary.labels},
+			Stable: verification.Side{Side: x.pair.Stable, Labels: x.stable.labels},
+		})
+	}
+	return pairs
+}
+
+// followMesh says what to watch, ahead of the questions: what istiod serves is known
+// then when it counts.
+func (r *Router) followMesh(s *situation) {
+	plan := r.plan(s)
+	if plan == nil {
+		return
+	}
+	_, _ = r.endpoints(plan) // begins the watch; what is wrong counts when it is asked for
+	if s.config.Verify.Level == config.Mesh && r.options.Mesh != nil {
+		r.options.Mesh.Follow(s.ref.UID, s.ref.Namespace, plan.Want())
+	}
+}
+
+// endpoints are those of all Services that the plan needs.
+func (r *Router) endpoints(plan *verification.Plan) (verification.Endpoints, error) {
+	all := verification.Endpoints{}
+	for _, service := range plan.Services() {
+		endpoints, err := r.cluster.Endpoints(service.Namespace, service.Name)
+		if err != nil {
+			return nil, err
+		}
+		all[service] = endpoints
+	}
+	return all, nil
+}
+
+// verifyInMesh says whether a weight that the objects hold is in effect, as far as
+// verify.level asks for it.
+func (r *Router) verifyInMesh(ctx context.Context, s *situation, m *memory, v verdict) finding {
+	plan := r.plan(s)
+	if plan == nil {
+		return finding{verified: !r.stillSpreading(s, m, v)}
+	}
+	counted := s.counted(v)
+	waiting, err := r.waitsFor(ctx, s, plan, counted)
+	r.reportUnavailable(s, m, err)
+	switch {
+	case err != nil && s.config.Verify.OnUnavailable == config.Proceed:
+		m.unseenSince = time.Time{}
+		return finding{verified: !r.stillSpreading(s, m, v)}
+	case err != nil:
+		waiting = err.Error()
+	}
+	r.reportUnseen(s, m, waiting)
+	if waiting == "" {
+		r.reportInvisible(s, m, plan)
+		// Without istiod's word the proxies get the time that the clock gives them.
+		return finding{verified: s.config.Verify.Level == config.Mesh || !r.stillSpreading(s, m, v)}
+	}
+	unseen := finding{every: verifyPoll, answers: guard.AnswerUnseen(v.facts, v.decision, waiting, r.clock.Now().Sub(m.unseenSince), s.config.Guard.MaxHold)}
+	if s.config.Verify.Proxies {
+		unseen.every = proxiesPoll
+	}
+	unseen.again = func() bool {
+		waiting, err := r.waitsFor(ctx, s, plan, counted)
+		return err == nil && waiting == ""
+	}
+	return unseen
+}
+
+// counted are the pods that the guard counted on. Those of a stable that names no hash
+// are not the Rollout's to count.
+func (s *situation) counted(v verdict) verification.Counts {
+	counts := verification.Counts{Canary: v.decision.Canary.Available, Stable: v.decision.Stable.Available}
+	if s.routed().stable == "" {
+		counts.Stable = 0
+	}
+	return counts
+}
+
+// waitsFor says what is missing in the mesh, "" if nothing is. The error says that it
+// cannot be known.
+func (r *Router) waitsFor(ctx context.Context, s *situation, plan *verification.Plan, counted verification.Counts) (string, error) {
+	endpoints, err := r.endpoints(plan)
+	if err != nil {
+		return "", err
+	}
+	if s.config.Verify.Level == config.Endpoints {
+		_, waiting := plan.JudgeEndpoints(endpoints, counted)
+		return waiting, nil
+	}
+	served, err := r.served(s)
+	if err != nil {
+		return "", err
+	}
+	if _, waiting := plan.JudgeEndpoints(endpoints, counted); waiting != "" {
+		return waiting, nil
+	}
+	if ok, waiting := plan.Judge(served, endpoints, counted); !ok || !s.config.Verify.Proxies {
+		return waiting, nil
+	}
+	proxies, err := r.options.Mesh.Proxies(ctx)
+	if err != nil {
+		return "", err
+	}
+	_, _, waiting := verification.JudgeProxies(proxies, plan.Namespaces())
+	return waiting, nil
+}
+
+func (r *Router) served(s *situation) (mesh.Served, error) {
+	if r.options.Mesh == nil {
+		return mesh.Served{}, errNoIstiod
+	}
+	return r.options.Mesh.Served(s.ref.UID)
+}
+
+// lowered is how long ago the canary's weight went down, as far as the mesh is
+// concerned: at level Mesh not the clock says when settle is over but istiod, once it
+// serves no more than is written.
+func (r *Router) lowered(s *situation, m *memory) (time.Duration, bool) {
+	elapsed, known := r.since(m.loweredAt)
+	if s.config.Verify.Level != config.Mesh {
+		return elapsed, known
+	}
+	served, err := r.served(s)
+	if err != nil {
+		return elapsed, known
+	}
+	most, _ := s.sideWeights()
+	weight, visible := r.plan(s).CanaryWeight(served)
+	switch {
+	case !visible:
+		return elapsed, known
+	case weight <= most:
+		return s.config.Guard.Settle, true
+	case known && elapsed >= meshSettleMost:
+		return elapsed, true
+	}
+	return 0, true
+}
+
+// reportUnavailable tells once that the mesh cannot be asked, and once that it can.
+func (r *Router) reportUnavailable(s *situation, m *memory, err error) {
+	if (err != nil) == m.unavailable {
+		return
+	}
+	m.unavailable = err != nil
+	if err == nil {
+		r.logFor(s).Info("weights are verified again", "level", s.config.Verify.Level)
+		return
+	}
+	effect := "the Rollout goes on with what the objects say"
+	if s.config.Verify.OnUnavailable == config.Hold {
+		effect = "no weight is verified until it can"
+	}
+	r.cluster.Event(s.ref, true, EventVerificationUnavailable, fmt.Sprintf(
+		"verify.level %s cannot be met: %v; %s (verify.onUnavailable: %s)", s.config.Verify.Level, err, effect, s.config.Verify.OnUnavailable))
+	r.logFor(s).Warn("weights cannot be verified", "level", s.config.Verify.Level, "error", err)
+}
+
+// reportUnseen keeps since when something has been missing, and says in the log what.
+func (r *Router) reportUnseen(s *situation, m *memory, waiting string) {
+	switch {
+	case waiting == "":
+		m.unseenSince = time.Time{}
+	case m.unseenSince.IsZero():
+		m.unseenSince = r.clock.Now()
+	}
+	if waiting != m.unseen && waiting != "" {
+		r.logFor(s).Info("the weight is written and not in effect yet", "waitingFor", waiting)
+	}
+	m.unseen = waiting
+}
+
+// reportInvisible tells, once for each text, what level Mesh says nothing about.
+func (r *Router) reportInvisible(s *situation, m *memory, plan *verification.Plan) {
+	if s.config.Verify.Level != config.Mesh {
+		return
+	}
+	text := strings.Join(plan.Hidden(), "; ")
+	if text != m.invisible && text != "" {
+		r.cluster.Event(s.ref, false, EventVerificationPartial, "verify.level Mesh says nothing about a part of the routing: "+text)
+	}
+	m.invisible = text
+}
