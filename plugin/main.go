@@ -20,6 +20,7 @@ import (
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cli"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/metrics"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/prometheus"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/router"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/rpcedge"
 )
@@ -104,7 +105,10 @@ func serve(o *options, log hclog.Logger) error {
 	if client := istiodClient(ctx, o, log); client != nil {
 		o.router.Mesh = client
 	}
+	desk := prometheus.NewDesk(prometheus.New(o.prometheus))
+	o.router.Health = desk
 	r := router.New(c, o.router, log)
+	desk.OnAnswered(r.HealthAnswered)
 	c.OnPodsChanged(r.PodsChanged)
 	c.OnExperimentPodsChanged(r.ExperimentPodsChanged)
 	c.OnRoutingChanged(r.RoutingChanged)

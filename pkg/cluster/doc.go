@@ -13,7 +13,9 @@
 //
 // Writing is one JSON patch for one object, guarded by the resourceVersion that
 // the patch was computed from. On a conflict the object is read afresh from the
-// API and the patch is computed again, until the caller's deadline.
+// API and the patch is computed again, until the caller's deadline. Of a Rollout only an
+// annotation and status.abort are written, and only for a health gate; Rollouts are not
+// cached, so that is a read and a merge patch with the same guard.
 //
 // VirtualServices and DestinationRules may live in another cluster. Its
 // credentials may change at any time: the clients and the two caches are then made
@@ -24,7 +26,8 @@
 //
 //	virtualservices, destinationrules (networking.istio.io)  get list watch patch
 //	replicasets (apps), services, pods                        list watch
-//	rollouts (argoproj.io)                                    get
+//	rollouts (argoproj.io)                                    get patch
+//	rollouts/status (argoproj.io)                             patch
 //	events                                                    create patch
 //	secrets                                                   list watch
 //

@@ -112,7 +112,9 @@ type begun struct{ hash, text string }
 
 // Next takes one look. now must not go back.
 func (s State) Next(now time.Time, f Facts) (State, Decision) {
-	if s.begun.hash != f.Hash {
+	// The second mark is written after the abort: who shows it and is not aborted any
+	// more has been retried by a person.
+	if s.begun.hash != f.Hash || f.Mark == (Mark{Aborted, s.begun.text}) {
 		s.begun = begun{}
 	}
 	if reason := f.off(); reason != "" {

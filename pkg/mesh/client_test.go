@@ -39,7 +39,7 @@ func TestWhatIsServedIsWhatWasAskedFor(t *testing.T) {
 	if diff := cmp.Diff(expected, got); diff != "" {
 		t.Errorf("served (-want +got):\n%s", diff)
 	}
-	node := s.nodes[0]
+	node := s.node()
 	if want := "sidecar~127.0.0.1~rollouts-plugin-trafficrouter-istio.shop~shop.svc.cluster.local"; node.GetId() != want {
 		t.Errorf("node %q, want %q", node.GetId(), want)
 	}
@@ -48,8 +48,8 @@ func TestWhatIsServedIsWhatWasAskedFor(t *testing.T) {
 			t.Errorf("%s is %q, want %q", field, got, want)
 		}
 	}
-	if len(s.nodes) != 1 {
-		t.Errorf("the node was sent %d times on one stream", len(s.nodes))
+	if n := s.count(func(r *discovery.DiscoveryRequest) bool { return r.GetNode() != nil }); n != 1 {
+		t.Errorf("the node was sent %d times on one stream", n)
 	}
 }
 
@@ -238,6 +238,25 @@ func TestAnIstiodThatGoesAwayAndComesBack(t *testing.T) {
 	s.setWeb(t, 40)
 	s.serve(t, s.addr)
 	await(t, c, "rollout", "everything again", func(s Served) bool { return s.Answered(want) && canaryWeight(s) == 40 })
+}
+
+func TestWhatWasToldBeforeAConnectionBrokeIsForgotten(t *testing.T) {
+	s := startIstiod(t, "127.0.0.1:0")
+	s.setAll(t)
+	c := start(t, plain(s))
+	c.Follow("rollout", "shop", want)
+	await(t, c, "rollout", "the answer", func(s Served) bool { return s.Answered(want) })
+	s.with(func() { s.mute = true })
+	s.server.Stop()
+	s.serve(t, s.addr)
+	withNode := func(r *discovery.DiscoveryRequest) bool { return r.GetNode() != nil }
+	eventually(t, "a new stream that asks", func() bool { return s.count(withNode) == 2 })
+	if served, err := c.Served("rollout"); len(served.Routes)+len(served.Clusters) > 0 {
+		t.Errorf("the new stream has told nothing, and %+v is served, %v", served, err)
+	}
+	s.with(func() { s.mute = false })
+	s.setAll(t)
+	await(t, c, "rollout", "the answer of the new stream", func(s Served) bool { return s.Answered(want) })
 }
 
 func TestAnIstiodThatWasNeverThere(t *testing.T) {

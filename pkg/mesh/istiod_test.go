@@ -181,6 +181,18 @@ func (s *istiod) connected() (count int) {
 	return count
 }
 
+// seen are the tokens of all streams so far.
+func (s *istiod) seen() (tokens []string) {
+	s.with(func() { tokens = slices.Clone(s.tokens) })
+	return tokens
+}
+
+// node is who made the first stream.
+func (s *istiod) node() (node *core.Node) {
+	s.with(func() { node = s.nodes[0] })
+	return node
+}
+
 func packed(t testing.TB, message proto.Message) *anypb.Any {
 	t.Helper()
 	out, err := anypb.New(message)

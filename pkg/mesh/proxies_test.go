@@ -64,7 +64,7 @@ func TestTheProxiesOfAnIstiodThatTellsNothing(t *testing.T) {
 	if !errors.Is(err, ErrUnavailable) {
 		t.Errorf("the error is %v", err)
 	}
-	if s.nodes[0].GetMetadata().GetFields()["GENERATOR"] != nil {
+	if s.node().GetMetadata().GetFields()["GENERATOR"] != nil {
 		t.Error("with this generator istiod does not answer")
 	}
 	eventually(t, "the stream to end", func() bool { return s.connected() == 0 })

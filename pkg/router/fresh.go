@@ -17,8 +17,13 @@ import (
 // once the pod is seen there.
 
 // freshFor is how many times settle that takes: Kubernetes' endpoints controller alone
-// waits for a second when it finds what it has read to be old.
-const freshFor = 2
+// waits for a second when it finds what it has read to be old. returnFor is the same for
+// the way back to the stable, where nothing presses: after an outage of the API server
+// it took seconds.
+const (
+	freshFor  = 2
+	returnFor = 5
+)
 
 // freshPoll is when to look again at what is awaited without a clock.
 const freshPoll = 200 * time.Millisecond
@@ -111,16 +116,15 @@ func (r *Router) observeFresh(s *situation, m *memory) {
 	for hash, ready := range m.ready {
 		// A pod is available minReadySeconds after it is ready, and known to the mesh as
 		// soon as it is ready.
-		s.setFresh(hash, s.young("its first pod has been available", ready.since, s.minReady, now))
+		s.setFresh(hash, s.young("its first pod has been available", ready.since, freshFor*s.config.Guard.Settle-s.minReady, now))
 	}
-	s.setFresh(m.selected.hashes.canary, s.young("its Service has selected it", m.selected.canarySince, 0, now))
+	s.setFresh(m.selected.hashes.canary, s.young("its Service has selected it", m.selected.canarySince, freshFor*s.config.Guard.Settle, now))
 	r.seekCanary(s, m, now)
 	s.stableFresh = r.seekStable(s, m, now)
 }
 
 // young says that something has been so for too short a time, "" if it has not.
-func (s *situation) young(what string, since time.Time, credit time.Duration, now time.Time) string {
-	needs := freshFor*s.config.Guard.Settle - credit
+func (s *situation) young(what string, since time.Time, needs time.Duration, now time.Time) string {
 	if age := now.Sub(since); !since.IsZero() && age < needs {
 		return fmt.Sprintf("%s for %s, the proxies get %s to learn of it", what, age.Round(100*time.Millisecond), needs)
 	}
@@ -156,17 +160,18 @@ func (s *situation) setFresh(hash, why string) {
 
 // seekStable says why the traffic cannot go back to the stable Service yet after a
 // promotion: its selector has moved, and the pods may not be behind it. The canary
-// Service has the same pods meanwhile.
+// Service has the same pods meanwhile. A new revision does not wait for that: the
+// controller would let the canary Service select it.
 func (r *Router) seekStable(s *situation, m *memory, now time.Time) string {
 	since, is := m.selected.stableAt, m.selected.hashes
-	if s.bySubsets() || since.IsZero() || !is.same() || now.Sub(since) >= meshSettleMost {
+	if s.bySubsets() || since.IsZero() || !is.same() || s.status.canary != s.status.stable || now.Sub(since) >= meshSettleMost {
 		return ""
 	}
 	pods := s.podsOf(stableSide, is.stable).Available
 	if waiting, known := r.seek(s, verification.Counts{Stable: pods}, (*verification.Plan).JudgeStable); known {
 		return waiting
 	}
-	return s.young("the stable Service has selected it", since, 0, now)
+	return s.young("the stable Service has selected it", since, returnFor*s.config.Guard.Settle, now)
 }
 
 // seek looks where verify.level says; known is false where that says nothing.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/gate"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
@@ -105,6 +106,14 @@ type memory struct {
 	// what the last Event said that it cannot show.
 	unavailable bool
 	invisible   string
+	// gate is what the health gate remembers, gated what it last said. effective is the
+	// stretch that VerifyWeight has found in effect, zero for none. gateTold and
+	// rolledBack are what Events have told.
+	gate       gate.State
+	gated      gate.Decision
+	effective  gate.Stretch
+	gateTold   gate.Reason
+	rolledBack string
 	// abortedSince is since when an aborted Rollout has kept a weight, abortedTold
 	// that an Event has said so.
 	abortedSince time.Time

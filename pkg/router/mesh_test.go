@@ -345,7 +345,7 @@ func TestAfterAPromotionTheTrafficGoesBackOnceThePodsAreBehindTheStableService(t
 		verify string
 		seen   func(*world)
 	}{
-		"by the clock":       {`{}`, func(w *world) { w.pass(2 * time.Second) }},
+		"by the clock":       {`{}`, func(w *world) { w.pass(5 * time.Second) }},
 		"behind the Service": {`{"level": "Endpoints"}`, func(w *world) { w.slices["shop/cart-stable"] = endpoints("new", 20) }},
 		"not seen for as long as it may take": {
 			`{"level": "Endpoints"}`, func(w *world) { w.pass(meshSettleMost) },
@@ -374,7 +374,7 @@ func TestAProcessThatBeginsDuringAPromotionTakesItForJustBegun(t *testing.T) {
 	mustUpdate(t, r, ro, "new", "new")
 	mustSet(t, r, ro, 0)
 	w.wantWeights(t, "the new process's first call", "0/100")
-	w.pass(2 * time.Second)
+	w.pass(5 * time.Second)
 	mustSet(t, r, ro, 0)
 	w.wantWeights(t, "and a later one", "100/0")
 }
@@ -383,10 +383,9 @@ func TestARevisionThatComesRightAfterAPromotionFindsNoWeight(t *testing.T) {
 	w, r, ro := promotedAtHostLevel(t, `{}`)
 	ro.Status.CurrentPodHash = "next"
 	w.pods("next", 0, 20)
-	w.services["shop/cart-canary"] = "next"
 	mustUpdate(t, r, ro, "next", "new")
 	mustSet(t, r, ro, 0)
-	w.wantWeights(t, "the canary Service has another revision", "100/0")
+	w.wantWeights(t, "the canary Service is about to have another revision", "100/0")
 }
 
 func TestACanaryServiceThatSelectsOtherPodsGetsItsFirstRequestLater(t *testing.T) {

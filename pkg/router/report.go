@@ -44,6 +44,13 @@ const (
 	EventVerificationUnavailable = "VerificationUnavailable"
 	// EventVerificationPartial: a part of the routing cannot be seen by this level.
 	EventVerificationPartial = "VerificationPartial"
+	// EventCanaryRolledBack: the health gate found the canary sick, took all weight from
+	// it and aborted the Rollout.
+	EventCanaryRolledBack = "CanaryRolledBack"
+	// EventCanaryHeldByHealthGate: a step waits for a healthy window.
+	EventCanaryHeldByHealthGate = "CanaryHeldByHealthGate"
+	// EventHealthGatePassed: a window was healthy, and the step goes on.
+	EventHealthGatePassed = "HealthGatePassed"
 	// EventAbortedStillRouted: an aborted Rollout keeps a share of the traffic.
 	EventAbortedStillRouted = "AbortedRolloutStillRouted"
 )

@@ -103,7 +103,7 @@ func TestAVirtualServiceWithoutHTTPRoutesGoesAllTheWayAndBack(t *testing.T) {
 			w.services["shop/cart-stable"] = "new"
 			mustUpdate(t, r, ro, "new", "new")
 			mustSet(t, r, ro, 0)
-			w.pass(2 * time.Second) // the endpoints of the stable Service come
+			w.pass(5 * time.Second) // the endpoints of the stable Service come
 			watched(t, r)
 			wantEqual(t, "promoted", w.lists("cart", "tls"), "=100/0")
 		})
@@ -319,7 +319,7 @@ func TestAForeignDestinationKeepsItsShareFromBeginToEnd(t *testing.T) {
 	}
 	ro.Status.StableRS, w.services["shop/cart-stable"] = "new", "new"
 	mustSet(t, r, ro, 0)
-	w.pass(2 * time.Second) // the endpoints of the stable Service come
+	w.pass(5 * time.Second) // the endpoints of the stable Service come
 	watched(t, r)
 	w.wantWeights(t, "promoted", "80/0/20")
 }

@@ -29,6 +29,10 @@ type Cluster interface {
 	ReplicaSets(rollout types.UID) ([]cluster.ReplicaSet, error)
 	PodLabels(replicaSet types.UID) []cluster.PodGroup
 	ExperimentAvailable(namespace, hash string) int32
+	// MarkRollout sets an annotation of a Rollout at this revision, or removes it;
+	// AbortRollout aborts one. Both are for the health gate alone.
+	MarkRollout(ctx context.Context, rollout corev1.ObjectReference, hash, annotation, value string) error
+	AbortRollout(ctx context.Context, rollout corev1.ObjectReference, hash string) error
 	// Rollout costs an API request; it is nil where there is none.
 	Rollout(ctx context.Context, namespace, name string) (*v1alpha1.Rollout, error)
 	ServiceSelector(namespace, name string) map[string]string
@@ -70,6 +74,8 @@ type Options struct {
 	Recorder Recorder
 	// Mesh is nil where the operator has not said where istiod is.
 	Mesh Mesh
+	// Health is nil where the operator has named no source of numbers.
+	Health Health
 }
 
 // Router serves all Rollouts. Calls for different Rollouts run at the same time;

@@ -9,6 +9,7 @@ import (
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/gate"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/managedroute"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
@@ -33,8 +34,11 @@ type subject struct {
 	// spec.rollbackWindow.revisions: together they tell whether steps were skipped.
 	atEnd          bool
 	rollbackWindow int32
-	// aborted is status.abort.
-	aborted bool
+	// aborted is status.abort, promoteFull status.promoteFull.
+	aborted, promoteFull bool
+	// steps and mark are what the health gate has to know of the Rollout.
+	steps gate.Steps
+	mark  gate.Mark
 	// step and recorded are status.currentStepIndex and the canary's weight in the
 	// status: with all else they tell whether the controller has moved on.
 	step, recorded int32
@@ -79,6 +83,7 @@ func (r *Router) subjectOf(ro *v1alpha1.Rollout) (subject, error) {
 		s.rollbackWindow = ro.Spec.RollbackWindow.Revisions
 	}
 	s.managed, s.atEnd, s.aborted = managedroute.Names(ro), managedroute.AtEnd(ro), ro.Status.Abort
+	s.promoteFull, s.steps, s.mark = ro.Status.PromoteFull, gate.StepsOf(ro), gate.MarkOf(ro, s.status.canary)
 	routes, err := managedroute.FromRollout(ro)
 	s.routes, s.routesErr = routes.Routes(), err
 	if ro.Status.CurrentStepIndex != nil {
@@ -95,6 +100,7 @@ func (r *Router) subjectOf(ro *v1alpha1.Rollout) (subject, error) {
 func (s subject) sameAs(other subject) bool {
 	s.ref, other.ref = corev1.ObjectReference{}, corev1.ObjectReference{}
 	s.facts.Intended, other.facts.Intended = 0, 0
+	s.mark, other.mark = gate.Mark{}, gate.Mark{} // our own writing
 	return reflect.DeepEqual(s, other)
 }
 

@@ -65,10 +65,16 @@ func (r *Router) verify(ctx context.Context, ro *v1alpha1.Rollout, desired int32
 		return finding{}, err
 	}
 	defer release()
+	v := r.judge(s, m, desired)
+	found, err := r.verifyObjects(ctx, s, m, v)
+	return r.verifyHealth(s, m, v, found, err)
+}
+
+// verifyObjects looks at all but the canary's health.
+func (r *Router) verifyObjects(ctx context.Context, s *situation, m *memory, v verdict) (finding, error) {
 	if s.routesErr != nil {
 		return finding{}, s.routesErr
 	}
-	v := r.judge(s, m, desired)
 	if !v.answers.Verified {
 		return finding{}, errorOrNil(v.answers.VerifyErr)
 	}

@@ -197,6 +197,11 @@ func (r *Router) watchLook(ctx context.Context, rollout types.UID) (again time.D
 	r.observeFresh(s, m)
 	changed := m.changedAt
 	again, err = r.heal(ctx, s, m)
+	if err == nil {
+		var waits time.Duration
+		waits, err = r.watchHealth(ctx, s, m)
+		again = earlier(again, waits)
+	}
 	if isNews && m.changedAt != changed {
 		r.options.Recorder.Reaction(r.clock.Now().Sub(news))
 	}
@@ -210,6 +215,9 @@ func (r *Router) forgotten(rollout types.UID, s subject) {
 	r.watch.takeNews(rollout)
 	if r.options.Mesh != nil {
 		r.options.Mesh.Forget(rollout)
+	}
+	if r.options.Health != nil {
+		r.options.Health.Forget(rollout)
 	}
 	r.options.Recorder.Forget(s.ref.Namespace, s.ref.Name)
 }

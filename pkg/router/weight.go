@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
@@ -25,6 +26,9 @@ func (r *Router) SetWeight(ctx context.Context, ro *v1alpha1.Rollout, desired in
 	defer release()
 	r.noteDesired(s, m, desired)
 	v := r.judge(s, m, desired)
+	if v.braked {
+		r.watch.queue.Add(s.ref.UID) // which aborts the Rollout
+	}
 	if waiting := s.firstRequests(m, v.next); waiting != "" {
 		v.answers.SetWeightErr = "no first request yet: " + waiting
 		if s.canaryWaits(m) != "" {
@@ -51,7 +55,7 @@ func (r *Router) SetWeight(ctx context.Context, ro *v1alpha1.Rollout, desired in
 		return s.broken // what could be taken from the canary has been
 	}
 	r.report(s, m, v)
-	return errorOrNil(v.answers.SetWeightErr)
+	return errorOrNil(r.gateAnswers(s, m, v, v.answers).SetWeightErr)
 }
 
 // takes tells whether this weight takes from the canary what it has: some of its
@@ -115,6 +119,10 @@ type verdict struct {
 	// next is the canary's weight to write now, in parts of max.
 	next    int32
 	answers guard.Answers
+	// braked tells that the health gate takes the weight away.
+	braked bool
+	// held is for how long the guard has capped the weight without a break.
+	held time.Duration
 	// pin is the brake that holds the weight down, nil when none does.
 	pin *int32
 }
@@ -122,6 +130,11 @@ type verdict struct {
 // judge decides. It also keeps the clock of a hold, which is why it is called by
 // SetWeight and VerifyWeight alike.
 func (r *Router) judge(s *situation, m *memory, desired int32) verdict {
+	return r.braked(s, m, r.guarded(s, m, desired))
+}
+
+// guarded is what guard and pin say.
+func (r *Router) guarded(s *situation, m *memory, desired int32) verdict {
 	facts := s.gather(s.judged(s.routed(), s.announced(m)), desired)
 	d := guard.Decide(facts)
 	if s.config.Guard.Mode != config.Enforce {
@@ -134,7 +147,7 @@ func (r *Router) judge(s *situation, m *memory, desired int32) verdict {
 	return verdict{
 		facts: facts, decision: d, enforced: true, observed: true,
 		next:    guard.NextWeight(s.written, s.known && s.uniform, d, s.config.Guard.MinRaise),
-		answers: guard.Answer(facts, d, held, s.config.Guard.MaxHold),
+		answers: guard.Answer(facts, d, held, s.config.Guard.MaxHold), held: held,
 	}.pinned(s.pin, facts)
 }
 

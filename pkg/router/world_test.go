@@ -56,6 +56,10 @@ type world struct {
 	ports     map[string][]cluster.ServicePort
 	slices    map[string][]cluster.Endpoint
 	slicesErr error
+	// marks and aborts are what was done to the Rollout, markErr and abortErr why it
+	// cannot be.
+	marks, aborts     []string
+	markErr, abortErr error
 	// afterWrite is called after each write, with the world as it then is.
 	afterWrite func()
 }
@@ -250,6 +254,20 @@ func (w *world) ServiceSelector(namespace, name string) map[string]string {
 		selector[v1alpha1.DefaultRolloutUniqueLabelKey] = hash
 	}
 	return selector
+}
+
+func (w *world) MarkRollout(_ context.Context, rollout corev1.ObjectReference, hash, annotation, value string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.marks = append(w.marks, annotation+"="+value)
+	return w.markErr
+}
+
+func (w *world) AbortRollout(_ context.Context, _ corev1.ObjectReference, hash string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.aborts = append(w.aborts, hash)
+	return w.abortErr
 }
 
 func (w *world) ServicePorts(namespace, name string) []cluster.ServicePort {
