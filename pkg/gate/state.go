@@ -58,9 +58,11 @@ const (
 	// lostAfter is when an answer that has not come never will: a source bounds each
 	// question far below.
 	lostAfter = 2 * time.Minute
-	// spreadMost and spreadLeast bound how long after a weight is in effect its first
-	// window begins: proxies hear of it one after the other, and requests that were
-	// routed before still end. It is a tenth of the interval.
+	// spreadLeast and spreadMost bound two waits of a tenth of the interval. One is after
+	// a weight is in effect, before its first window: proxies hear of it one after the
+	// other, and requests that were routed before still end. The other is after a window,
+	// before the question about it: what was counted in it is still being gathered, and
+	// the queries of one question have to see the same.
 	spreadLeast, spreadMost = time.Second, 10 * time.Second
 )
 
@@ -221,7 +223,7 @@ func (s State) take(now time.Time, f Facts) State {
 	}
 	s.waiting = false
 	s.finding = Judge(f.Limits, *f.Answer)
-	s.due = s.asked.To.Add(f.Limits.Interval)
+	s.due = s.asked.To.Add(f.Limits.Interval + spread(f))
 	if f.Answer.Err != nil {
 		s.due = now.Add(min(retryAfter, f.Limits.Interval))
 	}
@@ -255,15 +257,16 @@ func (s State) decision(now time.Time, f Facts) Decision {
 	return d
 }
 
-// firstEnd is when the first window of the stretch is over.
-func (s State) firstEnd(f Facts) time.Time {
-	spread := max(spreadLeast, min(f.Limits.Interval/10, spreadMost))
-	return s.since.Add(spread + f.Limits.Interval)
+func spread(f Facts) time.Duration {
+	return max(spreadLeast, min(f.Limits.Interval/10, spreadMost))
 }
+
+// firstEnd is when the first window of the stretch is over.
+func (s State) firstEnd(f Facts) time.Time { return s.since.Add(spread(f) + f.Limits.Interval) }
 
 // nextAsk is when the next question is due.
 func (s State) nextAsk(f Facts) time.Time {
-	if first := s.firstEnd(f); s.due.Before(first) {
+	if first := s.firstEnd(f).Add(spread(f)); s.due.Before(first) {
 		return first
 	}
 	return s.due
@@ -273,7 +276,7 @@ func (s State) ask(now time.Time, f Facts) (*Question, State) {
 	if !f.InEffect || s.waiting || now.Before(s.nextAsk(f)) {
 		return nil, s
 	}
-	to := now.UTC().Round(0).Truncate(time.Millisecond)
+	to := now.Add(-spread(f)).UTC().Round(0).Truncate(time.Millisecond)
 	s.waiting = true
 	s.asked = Question{
 		Rollout: f.Rollout, Namespace: f.Namespace, Hosts: f.Hosts, Stretch: f.Stretch,

@@ -12,9 +12,12 @@ import (
 )
 
 const (
-	// spread is what the gate leaves to the proxies before a window of a minute.
+	// spread is what the gate leaves to the proxies before a window of a minute, and to
+	// what counts after it.
 	spread = 6 * time.Second
 	window = time.Minute
+	// first is when the first window is asked about.
+	first = spread + window + spread
 )
 
 // begin is when the stories begin.
@@ -72,7 +75,7 @@ func (s *story) answered(n gate.Numbers, err error) gate.Decision {
 func (s *story) passed() gate.Decision {
 	s.t.Helper()
 	s.look()
-	s.after(spread + window)
+	s.after(first)
 	return s.answered(fine(), nil)
 }
 
@@ -96,10 +99,10 @@ func TestTheFirstWindowIsAskedForOnceAndThenTheStepPasses(t *testing.T) {
 	if want := "health gate: the first window at 25 of 100 is over 1m6s after 2026-11-30T09:00:00Z"; d.Message != want {
 		t.Errorf("it says %q, want %q", d.Message, want)
 	}
-	if d.Again != spread+window || d.Ask != nil {
-		t.Errorf("look again after %s (asked: %v), want %s", d.Again, d.Ask, spread+window)
+	if d.Again != first || d.Ask != nil {
+		t.Errorf("look again after %s (asked: %v), want %s", d.Again, d.Ask, first)
 	}
-	if d := s.after(spread + window - time.Millisecond); d.Ask != nil || d.Again != time.Millisecond {
+	if d := s.after(first - time.Millisecond); d.Ask != nil || d.Again != time.Millisecond {
 		t.Errorf("a moment too early: asked %v, again after %s", d.Ask, d.Again)
 	}
 	d = s.after(time.Millisecond)
@@ -143,7 +146,7 @@ func TestAWeightThatChangesBeginsANewWindow(t *testing.T) {
 			s.facts = before
 			d := s.after(time.Second)
 			s.expect(d, gate.Hold, gate.ReasonWindowOpen)
-			if d := s.after(spread + window - time.Millisecond); d.Ask != nil {
+			if d := s.after(first - time.Millisecond); d.Ask != nil {
 				t.Error("the window begins before the weight is back in effect")
 			}
 		})
@@ -153,21 +156,21 @@ func TestAWeightThatChangesBeginsANewWindow(t *testing.T) {
 func TestAnAnswerToAnotherQuestionCountsForNothing(t *testing.T) {
 	s := newStory(t)
 	s.look()
-	s.after(spread + window)
-	first := *s.asked
+	s.after(first)
+	asked := *s.asked
 	s.facts.Stretch.Weight, s.facts.Desired = 50, 50
 	s.after(time.Second)
-	s.after(spread + window)
-	s.facts.Answer = &gate.Answer{Question: first, Numbers: fine()}
+	s.after(first)
+	s.facts.Answer = &gate.Answer{Question: asked, Numbers: fine()}
 	s.expect(s.look(), gate.Hold, gate.ReasonWindowOpen)
-	s.facts.Answer = &gate.Answer{Question: first, Numbers: sick()}
+	s.facts.Answer = &gate.Answer{Question: asked, Numbers: sick()}
 	s.expect(s.look(), gate.Hold, gate.ReasonWindowOpen)
 }
 
 func TestASickCanaryIsRolledBackUntilTheRolloutIsAborted(t *testing.T) {
 	s := newStory(t)
 	s.look()
-	s.after(spread + window)
+	s.after(first)
 	d := s.answered(sick(), nil)
 	const text = "rolled back from 25: 5xx 4.2 % over 1 %"
 	want := gate.Decision{Verdict: gate.RollBack, Reason: gate.ReasonUnhealthy, Message: text, Mark: &gate.Mark{Phase: gate.Aborting, Text: text}}
@@ -261,7 +264,7 @@ func TestWhatDecidesNothingHoldsAndIsAskedAgain(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			s := newStory(t)
 			s.look()
-			s.after(spread + window)
+			s.after(first)
 			d := s.answered(tc.numbers, tc.err)
 			s.expect(d, gate.Hold, tc.reason)
 			if d.Again != tc.again {
@@ -311,7 +314,7 @@ func TestARollbackWithinRollbackWindowIsJudgedAloneAndNeverPulledBack(t *testing
 		t.Errorf("mark (-want +got):\n%s", diff)
 	}
 	s.facts.Mark = gate.Mark{}
-	s.after(spread + window)
+	s.after(first)
 	if !s.asked.CanaryOnly {
 		t.Error("the stable is asked about")
 	}
@@ -328,7 +331,7 @@ func TestAllOfTheTrafficLeavesNothingToCompareWith(t *testing.T) {
 	s := newStory(t)
 	s.facts.Stretch.Weight, s.facts.Desired, s.facts.Place = 100, 100, gate.End
 	s.look()
-	s.after(spread + window)
+	s.after(first)
 	if !s.asked.CanaryOnly {
 		t.Error("the stable is asked about, and gets nothing")
 	}
@@ -338,7 +341,7 @@ func TestBetweenTheStepsTheCanaryIsWatched(t *testing.T) {
 	s := newStory(t)
 	s.facts.Place = gate.Between
 	s.expect(s.look(), gate.Watching, gate.ReasonWindowOpen)
-	s.after(spread + window)
+	s.after(first)
 	s.expect(s.answered(sick(), nil), gate.RollBack, gate.ReasonUnhealthy)
 }
 
@@ -376,7 +379,7 @@ func TestTheGateIsOff(t *testing.T) {
 func TestABrakeThatIsTakenOffLetsARollbackGoOn(t *testing.T) {
 	s := newStory(t)
 	s.look()
-	s.after(spread + window)
+	s.after(first)
 	s.answered(sick(), nil)
 	s.facts.Pinned = true
 	s.expect(s.after(time.Second), gate.Off, gate.ReasonPinned)
@@ -400,15 +403,15 @@ func TestAWeightThatThePodsCannotTakeIsNotInEffect(t *testing.T) {
 func TestAnAnswerThatNeverComesIsAskedForAnew(t *testing.T) {
 	s := newStory(t)
 	s.look()
-	d := s.after(spread + window)
-	first := *d.Ask
-	if d.Again != 2*time.Minute {
+	d := s.after(first)
+	before := *d.Ask
+	if d.Again != 2*time.Minute-spread {
 		t.Errorf("again after %s", d.Again)
 	}
-	if d := s.after(2*time.Minute - time.Millisecond); d.Ask != nil {
+	if d := s.after(2*time.Minute - spread - time.Millisecond); d.Ask != nil {
 		t.Error("it is asked again while the answer may come")
 	}
-	if d := s.after(time.Millisecond); d.Ask == nil || *d.Ask == first {
+	if d := s.after(time.Millisecond); d.Ask == nil || *d.Ask == before {
 		t.Errorf("the next question is %+v", d.Ask)
 	}
 }
@@ -417,8 +420,8 @@ func TestAShortIntervalHasAShortSpreadAndRetry(t *testing.T) {
 	s := newStory(t)
 	s.facts.Limits.Interval = 5 * time.Second
 	s.look()
-	if d := s.after(6 * time.Second); d.Ask == nil {
-		t.Fatal("nothing is asked after a second and the interval")
+	if d := s.after(7 * time.Second); d.Ask == nil {
+		t.Fatal("nothing is asked after the interval and two seconds")
 	}
 	if d := s.answered(gate.Numbers{}, errors.New("away")); d.Again != 5*time.Second {
 		t.Errorf("again after %s", d.Again)
@@ -428,7 +431,7 @@ func TestAShortIntervalHasAShortSpreadAndRetry(t *testing.T) {
 func TestALongIntervalHasABoundedSpread(t *testing.T) {
 	s := newStory(t)
 	s.facts.Limits.Interval = time.Hour
-	if d := s.look(); d.Again != time.Hour+10*time.Second {
+	if d := s.look(); d.Again != time.Hour+20*time.Second {
 		t.Errorf("again after %s", d.Again)
 	}
 }

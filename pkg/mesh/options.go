@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
@@ -36,6 +37,9 @@ const (
 	// defaultCluster is the name that Istio gives the cluster that nobody named.
 	defaultCluster = "Kubernetes"
 )
+
+// adsStream is a stream as a client has it.
+type adsStream = discovery.AggregatedDiscoveryService_StreamAggregatedResourcesClient
 
 // Options are the operator's choices.
 type Options struct {
@@ -119,6 +123,20 @@ func (o Options) dial() (*grpc.ClientConn, error) {
 			grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: roots, ServerName: o.ServerName, MinVersion: tls.VersionTLS12})))
 	}
 	return grpc.NewClient("passthrough:///"+o.Address, options...)
+}
+
+// open makes a stream on a connection of its own; end ends both.
+func (o Options) open(ctx context.Context) (stream adsStream, end func(), err error) {
+	connection, err := o.dial()
+	if err != nil {
+		return nil, nil, err
+	}
+	end = func() { _ = connection.Close() } // fails only if it has been closed already
+	if stream, err = discovery.NewAggregatedDiscoveryServiceClient(connection).StreamAggregatedResources(ctx); err != nil {
+		end()
+		return nil, nil, err
+	}
+	return stream, end, nil
 }
 
 func (o Options) roots() (*x509.CertPool, error) {

@@ -17,8 +17,8 @@ const syncType = "istio.io/debug/syncz"
 type Proxy struct {
 	// Name is POD.NAMESPACE.
 	Name string
-	// Stale tells that it has not confirmed the last clusters, endpoints or
-	// routes that it was sent, or that it has refused them.
+	// Stale tells that it has not confirmed the last clusters, endpoints or routes that
+	// it was sent, or that it has refused them.
 	Stale bool
 }
 
@@ -54,15 +54,11 @@ func (c *Client) proxies(ctx context.Context) ([]Proxy, error) {
 			return nil, err
 		}
 	}
-	connection, err := c.options.dial()
+	stream, end, err := c.options.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer connection.Close()
-	stream, err := discovery.NewAggregatedDiscoveryServiceClient(connection).StreamAggregatedResources(ctx)
-	if err != nil {
-		return nil, err
-	}
+	defer end()
 	// A failed Send is explained by Recv.
 	_ = stream.Send(&discovery.DiscoveryRequest{TypeUrl: syncType, Node: c.options.node(namespace, "")})
 	response, err := stream.Recv()

@@ -163,15 +163,11 @@ func (v *view) stream(ctx context.Context) (answered bool, err error) {
 			return false, err
 		}
 	}
-	connection, err := v.client.options.dial()
+	stream, end, err := v.client.options.open(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer connection.Close()
-	stream, err := discovery.NewAggregatedDiscoveryServiceClient(connection).StreamAggregatedResources(ctx)
-	if err != nil {
-		return false, err
-	}
+	defer end()
 	s := &talk{view: v, stream: stream, conversation: newConversation(v.client.options.node(namespace, generator))}
 	return s.run(ctx)
 }
@@ -180,7 +176,7 @@ func (v *view) stream(ctx context.Context) (answered bool, err error) {
 type talk struct {
 	*conversation
 	view     *view
-	stream   discovery.AggregatedDiscoveryService_StreamAggregatedResourcesClient
+	stream   adsStream
 	answered bool
 }
 

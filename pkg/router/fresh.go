@@ -116,17 +116,19 @@ func (r *Router) observeFresh(s *situation, m *memory) {
 	for hash, ready := range m.ready {
 		// A pod is available minReadySeconds after it is ready, and known to the mesh as
 		// soon as it is ready.
-		s.setFresh(hash, s.young("its first pod has been available", ready.since, freshFor*s.config.Guard.Settle-s.minReady, now))
+		s.setFresh(hash, s.young("its first pod has only just become available", ready.since, freshFor*s.config.Guard.Settle-s.minReady, now))
 	}
-	s.setFresh(m.selected.hashes.canary, s.young("its Service has selected it", m.selected.canarySince, freshFor*s.config.Guard.Settle, now))
+	s.setFresh(m.selected.hashes.canary, s.young("its Service has only just selected it", m.selected.canarySince, freshFor*s.config.Guard.Settle, now))
 	r.seekCanary(s, m, now)
 	s.stableFresh = r.seekStable(s, m, now)
 }
 
-// young says that something has been so for too short a time, "" if it has not.
+// young says that something has been so for too short a time, "" if it has not. The text
+// is the same each time: the controller makes an Event of it, which is then counted and
+// not repeated.
 func (s *situation) young(what string, since time.Time, needs time.Duration, now time.Time) string {
-	if age := now.Sub(since); !since.IsZero() && age < needs {
-		return fmt.Sprintf("%s for %s, the proxies get %s to learn of it", what, age.Round(100*time.Millisecond), needs)
+	if !since.IsZero() && now.Sub(since) < needs {
+		return fmt.Sprintf("%s, the proxies get %s to learn of it", what, needs)
 	}
 	return ""
 }
@@ -171,7 +173,7 @@ func (r *Router) seekStable(s *situation, m *memory, now time.Time) string {
 	if waiting, known := r.seek(s, verification.Counts{Stable: pods}, (*verification.Plan).JudgeStable); known {
 		return waiting
 	}
-	return s.young("the stable Service has selected it", since, returnFor*s.config.Guard.Settle, now)
+	return s.young("the stable Service has only just selected it", since, returnFor*s.config.Guard.Settle, now)
 }
 
 // seek looks where verify.level says; known is false where that says nothing.

@@ -20,6 +20,9 @@ const meshSettleMost = 30 * time.Second
 // errNoIstiod is why level Mesh cannot be verified.
 var errNoIstiod = errors.New("the plugin was started without --istiod-address, which verify.level Mesh needs")
 
+// errNoProxies is why verify.proxies cannot be met.
+var errNoProxies = errors.New("istiod names no proxy of these namespaces: there is none, or it does not tell whoever this token is of (verification.md of the plugin's documentation)")
+
 // plan says what has to be seen beyond the objects; nil where nobody asks for it.
 func (r *Router) plan(s *situation) *verification.Plan {
 	if s.config.Verify.Level == config.Object {
@@ -40,11 +43,23 @@ func (s *situation) meshPairs() []verification.Pair {
 	var pairs []verification.Pair
 	for _, x := range s.selects {
 		pairs = append(pairs, verification.Pair{
-			Canary: verification.Side{Side: x.pair.Canary, Labels: x.canary.labels},
-			Stable: verification.Side{Side: x.pair.Stable, Labels: x.stable.labels},
+			Canary: verification.Side{Side: x.pair.Canary, Labels: s.podLabels(x.canary)},
+			Stable: verification.Side{Side: x.pair.Stable, Labels: s.podLabels(x.stable)},
 		})
 	}
 	return pairs
+}
+
+// podLabels are those that pods carry as long as they live: neither what the mesh adds
+// to endpoints nor what the controller moves at a promotion.
+func (s *situation) podLabels(x selector) map[string]string {
+	own := make(map[string]string, len(x.labels))
+	for key, value := range x.labels {
+		if key == hashLabel || !s.ephemeral[key] && !addedByOthers(key) {
+			own[key] = value
+		}
+	}
+	return own
 }
 
 // followMesh says what to watch, ahead of the questions: what istiod serves is known
@@ -142,7 +157,10 @@ func (r *Router) waitsFor(ctx context.Context, s *situation, plan *verification.
 	if err != nil {
 		return "", err
 	}
-	_, _, waiting := verification.JudgeProxies(proxies, plan.Namespaces())
+	_, known, waiting := verification.JudgeProxies(proxies, plan.Namespaces())
+	if !known {
+		return "", errNoProxies
+	}
 	return waiting, nil
 }
 

@@ -258,6 +258,26 @@ func TestProxiesThatLagBehindHoldAStepWhereThatIsAskedFor(t *testing.T) {
 	wantVerified(t, "none is", r, ro, 20, true)
 }
 
+func TestProxiesOfWhichIstiodTellsNothingAreNotTakenForOnesThatAreInStep(t *testing.T) {
+	w, r, i, ro := verified(t, `{"level": "Mesh", "proxies": true, "onUnavailable": "Hold"}`)
+	mustSet(t, r, ro, 20)
+	i.serves(20, endpoints("old", 20), endpoints("canary1", 20))
+	i.proxies = []mesh.Proxy{{Name: "web-1.other"}}
+	wantVerified(t, "none of the Rollout's namespace", r, ro, 20, false)
+	if !slices.ContainsFunc(w.eventsSince(), func(event string) bool { return strings.Contains(event, "names no proxy of these namespaces") }) {
+		t.Error("no Event says so")
+	}
+}
+
+func TestALabelThatOnlyTheMeshPutsOnEndpointsIsNotAskedOfPods(t *testing.T) {
+	w, r, i, ro := verified(t, `{"level": "Mesh"}`)
+	w.apply(strings.ReplaceAll(subsetDestinationRule, "{app: cart}", "{app: cart, topology.istio.io/network: n1}"))
+	mustUpdate(t, r, ro, "canary1", "old")
+	mustSet(t, r, ro, 20)
+	i.serves(20, endpoints("old", 20), endpoints("canary1", 20))
+	wantVerified(t, "the pods have no such label", r, ro, 20, true)
+}
+
 func TestALabelMovesWhenIstiodServesTheLowerWeightAndNotWhenTheClockSaysSo(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		serves uint32
@@ -395,7 +415,7 @@ func TestACanaryServiceThatSelectsOtherPodsGetsItsFirstRequestLater(t *testing.T
 	mustUpdate(t, r, ro, "new", "old")
 	mustSet(t, r, ro, 0)
 	w.services["shop/cart-canary"] = "new" // whose pods have been there for long
-	wantError(t, setWeight(t, r, ro, 20), "its Service has selected it for 0s, the proxies get 2s to learn of it")
+	wantError(t, setWeight(t, r, ro, 20), "its Service has only just selected it, the proxies get 2s to learn of it")
 	w.wantWeights(t, "not yet", "100/0")
 	w.pass(2 * time.Second)
 	mustSet(t, r, ro, 20)
@@ -408,7 +428,7 @@ func TestAPodThatComesBackWaitsLikeTheFirst(t *testing.T) {
 	w.pods("canary1", 0, 20)
 	mustSet(t, r, ro, 20)
 	w.pods("canary1", 20, 20)
-	wantError(t, setWeight(t, r, ro, 20), "its first pod has been available for 0s")
+	wantError(t, setWeight(t, r, ro, 20), "its first pod has only just become available")
 	w.wantWeights(t, "they have just come back", "100/0")
 	w.pass(2 * time.Second)
 	mustSet(t, r, ro, 20)

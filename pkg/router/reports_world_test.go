@@ -77,7 +77,7 @@ func mustSet(t *testing.T, r *Router, ro *v1alpha1.Rollout, weight int32) {
 // again once the proxies have had the time to learn of them.
 func soon(t *testing.T, w *world, call func() error) {
 	t.Helper()
-	wantError(t, call(), "available for 0s, the proxies get 2s to learn of it")
+	wantError(t, call(), "only just become available, the proxies get 2s to learn of it")
 	w.pass(2 * time.Second)
 	must(t, call())
 }
