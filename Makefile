@@ -9,7 +9,7 @@ GORELEASER  := github.com/goreleaser/goreleaser/v2@v2.15.1
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-.PHONY: help build demo test check check-plugin check-lab test-unit test-istio test-lab bench fuzz lab release-snapshot clean
+.PHONY: help build demo test evidence check check-plugin check-lab test-unit test-istio test-lab bench fuzz lab release-snapshot clean
 
 help: ## Show the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -22,6 +22,9 @@ demo: ## Play the incident with the native router and with the plugin, side by s
 
 test: ## Everything that CI checks: vet, unit tests with -race, fuzz seeds, the lab's scenarios.
 	@hack/test.sh
+
+evidence: ## Count the requests that real clients lose, native router against plugin, into docs/evidence.md.
+	cd e2e && go run ./cmd/evidence
 
 check: check-plugin check-lab ## gofmt, go vet and staticcheck over all modules.
 

@@ -12,8 +12,9 @@ import (
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/scenarios"
 )
 
-const usage = `Plays a rollback, a canary and a flapping pod on a real control plane, with the
-native Istio router of Argo Rollouts and with this plugin, and compares the two.
+const usage = `Plays a rollback, a canary, a flapping pod and the rollback with real requests on a real
+control plane, with the native Istio router of Argo Rollouts and with this plugin, and
+compares the two.
 
 Usage:
   demo [flags]

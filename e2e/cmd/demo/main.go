@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/lab"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/mesh"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/mesh/namespace"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/timeline"
 )
 
@@ -33,6 +35,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		fmt.Fprint(out, usage+set.FlagUsages())
 		return nil
 	}
+	if namespace.Inside() {
+		return requests(ctx, o, out)
+	}
 	// Before anything is built, since a wrong path should not cost the play.
 	picture, err := o.picture()
 	if err != nil {
@@ -41,13 +46,16 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := os.MkdirAll(filepath.Dir(picture), 0o755); err != nil {
 		return err
 	}
-	return inLab(ctx, o, out, func(s stage) error { return show(ctx, s, o, picture) })
+	if err := inLab(ctx, o, out, func(s stage) error { return show(ctx, s, o, picture) }); err != nil {
+		return err
+	}
+	return apart(ctx, o, out)
 }
 
 // inLab builds what is missing and sets the stage for a play.
 func inLab(ctx context.Context, o options, out io.Writer, play func(stage) error) (err error) {
 	// All at once, so that the progress counts to the right number.
-	if err := lab.Build(ctx, out, append(lab.ControlPlane(), lab.Rollouts(lab.DefaultVersion))...); err != nil {
+	if err := lab.Build(ctx, out, mesh.Programs()...); err != nil {
 		return err
 	}
 	plugin, err := lab.BuildPlugin(ctx, lab.PluginOptions{Progress: out})
@@ -73,7 +81,7 @@ func inLab(ctx context.Context, o options, out io.Writer, play func(stage) error
 	return play(stage{lab: l, controller: c, out: out})
 }
 
-// show plays all parts and reports each as soon as it is over.
+// show plays all parts but the last and reports each as soon as it is over.
 func show(ctx context.Context, s stage, o options, picture string) error {
 	fmt.Fprint(s.out, incidentIntro(o))
 	rollback, err := s.incident(ctx, o)

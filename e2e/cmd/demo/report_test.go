@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/mesh"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/mesh/fleet"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/scenarios"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/timeline"
 )
@@ -51,6 +53,11 @@ func defaults(t *testing.T) options {
 		t.Fatal(err)
 	}
 	return o
+}
+
+func TestTheReportOfTheRequests(t *testing.T) {
+	native := mesh.Row{Sent: 1615, Lost: 152, Worst: fleet.Second{Sent: 96, Lost: 73}}
+	golden(t, "requests.txt", requestsIntro(defaults(t))+requestsVerdict(native, mesh.Row{Sent: 1019}))
 }
 
 func TestTheReportOfTheRollback(t *testing.T) {
