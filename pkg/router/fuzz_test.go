@@ -3,13 +3,18 @@ package router
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/mesh"
 )
 
 // FuzzHistories is the model check with histories that a fuzzer looks for.
@@ -28,7 +33,12 @@ func FuzzHistories(f *testing.F) {
 // made of anything. Whatever they hold, a call answers; what it writes is still
 // an object, and a second call with the same has nothing left to write.
 func FuzzCalls(f *testing.F) {
-	for _, config := range []string{hostConfig, subsetConfig} {
+	configs := []string{
+		hostConfig, subsetConfig, twoRulesConfig,
+		strings.TrimSuffix(subsetConfig, "}") + `, "verify": {"level": "Mesh", "proxies": true}, "healthGate": {"provider": {"prometheus": {}}}}`,
+		strings.TrimSuffix(hostConfig, "}") + `, "verify": {"level": "Endpoints", "onUnavailable": "Hold"}}`,
+	}
+	for _, config := range configs {
 		ro, err := json.Marshal(stepped(config, 3))
 		if err != nil {
 			f.Fatal(err)
@@ -43,14 +53,19 @@ func FuzzCalls(f *testing.F) {
 		if json.Unmarshal(rolloutJSON, ro) != nil {
 			return
 		}
-		w := newWorld(t)
+		w := newWorld(t, edgeVirtualService, edgeRule)
+		w.ports = map[string][]cluster.ServicePort{"shop/cart": {{Port: 80, Name: "http"}}}
+		w.slices = map[string][]cluster.Endpoint{"shop/cart": append(endpoints("old", 20), endpoints("new", 5)...)}
 		w.put("VirtualService", vs)
 		w.put("DestinationRule", dr)
 		w.pods("old", 20, 20)
 		w.pods("new", 5, 20)
 		w.templates["ha"] = 1
 		w.rollouts["shop/cart"] = ro
-		r := w.router()
+		r, i := w.router(), &istiod{followed: map[types.UID]mesh.Want{}}
+		i.serves(20, endpoints("old", 20), endpoints("new", 5))
+		r.options.Mesh, r.options.Health = i, &clinic{}
+		r.options.Config.Prometheus.Default = "http://prometheus:9090"
 		r.Called()
 		callAll(r, ro, weight)
 		weigh(r, ro, weight)

@@ -89,7 +89,7 @@ func FuzzSetWeight(f *testing.F) {
 			{TLS: []virtualservice.TLSRoute{{Port: port, SNIHosts: []string{name}}}}, {TCP: []virtualservice.TCPRoute{{Port: port}}},
 		}
 		for _, selection := range selections {
-			for _, split := range []virtualservice.Split{outOf(most, byHosts()), outOf(most, bySubsets())} {
+			for _, split := range []virtualservice.Split{outOf(most, byHosts()), outOf(most, bySubsets()), outOf(most, ofTwoHosts())} {
 				checkSet(t, u, selection, split, canary)
 			}
 		}
