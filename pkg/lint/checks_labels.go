@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/podlabel"
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 )
 
@@ -122,7 +123,7 @@ func (s *subject) lacks(asked map[string]string) []string {
 	var keys []string
 	for key, value := range asked {
 		have, there := pods[key]
-		if key == hashLabel || s.ephemeral(key) || there && have == value || !there && addedByOthers(key) {
+		if key == hashLabel || s.ephemeral(key) || there && have == value || !there && podlabel.AddedLater(key) {
 			continue
 		}
 		keys = append(keys, key)
@@ -141,12 +142,6 @@ func (s *subject) ephemeral(key string) bool {
 		}
 	}
 	return false
-}
-
-// addedByOthers tells labels that pods get after the template.
-func addedByOthers(key string) bool {
-	domain, _, prefixed := strings.Cut(key, "/")
-	return prefixed && (strings.HasSuffix(domain, "istio.io") || strings.HasSuffix(domain, "kubernetes.io") || strings.HasSuffix(domain, "k8s.io"))
 }
 
 // versioned tells a label whose value changes with every version.

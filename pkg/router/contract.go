@@ -11,6 +11,7 @@ import (
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/hostname"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/podlabel"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
 
@@ -136,13 +137,6 @@ func (s *situation) matchesAll(labels map[string]string) bool {
 	})
 }
 
-// addedByOthers tells labels that pods or endpoints get after the template: from
-// Istio's injection and locality, and from Kubernetes.
-func addedByOthers(key string) bool {
-	domain, _, prefixed := strings.Cut(key, "/")
-	return prefixed && (strings.HasSuffix(domain, "istio.io") || strings.HasSuffix(domain, "kubernetes.io") || strings.HasSuffix(domain, "k8s.io"))
-}
-
 // lacks lists the labels that are asked for and the pods do not carry, in a
 // fixed order. The hash is left out, since it is what is being moved, and so is
 // what the controller or the mesh puts on pods later.
@@ -150,7 +144,7 @@ func (s *situation) lacks(x selector, labels map[string]string) []string {
 	var keys []string
 	for key, value := range x.labels {
 		have, there := labels[key]
-		if key == hashLabel || s.ephemeral[key] || there && have == value || !there && addedByOthers(key) {
+		if key == hashLabel || s.ephemeral[key] || there && have == value || !there && podlabel.AddedLater(key) {
 			continue
 		}
 		keys = append(keys, key)

@@ -10,6 +10,7 @@ import (
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/mesh"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/podlabel"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/verification"
 )
 
@@ -55,7 +56,7 @@ func (s *situation) meshPairs() []verification.Pair {
 func (s *situation) podLabels(x selector) map[string]string {
 	own := make(map[string]string, len(x.labels))
 	for key, value := range x.labels {
-		if key == hashLabel || !s.ephemeral[key] && !addedByOthers(key) {
+		if key == hashLabel || !s.ephemeral[key] && !podlabel.AddedLater(key) {
 			own[key] = value
 		}
 	}
