@@ -26,11 +26,12 @@ func mislabelled(t *testing.T, subsetLabel string) (*world, *Router) {
 
 func TestACanaryThatItsSubsetCannotReachNeverGetsWeight(t *testing.T) {
 	for name, c := range map[string]struct{ label, weights, event string }{
-		"another value":       {"version: v1", "100/0", "its subset asks for version=v1, but the pods of ReplicaSet cart-v2 carry version=v2: write that, or remove the label"},
-		"no such label":       {"track: canary", "100/0", "its subset asks for track=canary, but the pods of ReplicaSet cart-v2 have no label track (they have app, rollouts-pod-template-hash, version)"},
-		"the right value":     {"version: v2", "70/30", ""},
-		"a label of the mesh": {"topology.istio.io/cluster: c1", "70/30", ""},
-		"a foreign hash":      {"rollouts-pod-template-hash: old", "70/30", ""},
+		"another value":        {"version: v1", "100/0", "its subset asks for version=v1, but the pods of ReplicaSet cart-v2 carry version=v2: write that, or remove the label"},
+		"no such label":        {"track: canary", "100/0", "its subset asks for track=canary, but the pods of ReplicaSet cart-v2 have no label track (they have app, rollouts-pod-template-hash, version)"},
+		"the right value":      {"version: v2", "70/30", ""},
+		"a label of the mesh":  {"topology.istio.io/cluster: c1", "70/30", ""},
+		"a label of the chart": {"app.kubernetes.io/name: cart", "100/0", "its subset asks for app.kubernetes.io/name=cart, but the pods of ReplicaSet cart-v2 have no label app.kubernetes.io/name"},
+		"a foreign hash":       {"rollouts-pod-template-hash: old", "70/30", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, r := mislabelled(t, c.label)
