@@ -1,6 +1,10 @@
 package gate
 
-import "github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
+import (
+	"strings"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
+)
 
 // Answers says what SetWeight and VerifyWeight answer while the gate holds. otherwise is
 // what they would answer without it. spent is true when the guard's hold has lasted for
@@ -14,17 +18,19 @@ import "github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
 // promotion needs, pods or no pods: when they become available, the controller knows it
 // first. Until then the reason lets the controller scale.
 //
+// Traffic that is on its way back is never held up, whatever was last decided.
+//
 // After the last step with less than all of the traffic asked for, which is so while pods
 // are missing, only an error from SetWeight stops a promotion. It is given when nothing is
 // left to scale.
 func Answers(f guard.Facts, d guard.Decision, otherwise guard.Answers, spent bool, place Place, held Decision) guard.Answers {
 	switch {
-	case held.Verdict != Hold && held.Verdict != RollBack, otherwise.SetWeightErr != "":
+	case held.Verdict != Hold && held.Verdict != RollBack, otherwise.SetWeightErr != "", f.Returning:
 		return otherwise
 	case place == Between && d.Desired < d.Max, place == Step && d.Desired < d.Max:
 		return guard.Answers{VerifyErr: otherwise.VerifyErr}
 	case place == End && d.Desired < d.Max && complete(f, d.Max):
-		return guard.Answers{SetWeightErr: held.Message + "; until then the canary is not promoted"}
+		return guard.Answers{SetWeightErr: withoutPercent(held.Message) + "; until then the canary is not promoted"}
 	case d.Desired < d.Max:
 		return guard.Answers{VerifyErr: otherwise.VerifyErr}
 	case place == Between || !largeEnough(f, d.Max) || d.Capped() && spent:
@@ -46,6 +52,10 @@ func complete(f guard.Facts, max int32) bool {
 	return largeEnough(f, max) && f.Canary.Available >= enough(f, max) &&
 		(f.DynamicStableScale || f.Stable.Size >= f.Replicas)
 }
+
+// withoutPercent keeps the controller from taking what follows a percent sign for a verb:
+// it makes its Event of this error by using it as a format.
+func withoutPercent(text string) string { return strings.ReplaceAll(text, "%", "percent") }
 
 func either(a, b string) string {
 	if a != "" {

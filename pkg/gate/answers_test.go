@@ -115,6 +115,15 @@ func TestAnswers(t *testing.T) {
 			otherwise: verified, place: gate.End, decision: held,
 			want: guard.Answers{SetWeightErr: why + "; until then the canary is not promoted"},
 		},
+		"aborted, and the controller takes the traffic back by parts: nothing may hold it up": {
+			change:    func(f *guard.Facts) { f.Desired, f.DynamicStableScale, f.Returning = 50, true, true },
+			otherwise: verified, place: gate.End, decision: rollBack, want: verified,
+		},
+		"the reason has a percent sign, which the controller would take for a verb": {
+			change:    func(f *guard.Facts) { f.Desired = 50 },
+			otherwise: verified, place: gate.End, decision: rollBack,
+			want: guard.Answers{SetWeightErr: "rolled back from 100: 5xx 4.2 percent over 1 percent; until then the canary is not promoted"},
+		},
 		"a sick canary after the steps is not promoted": {
 			otherwise: verified, place: gate.End, decision: rollBack, want: guard.Answers{},
 		},

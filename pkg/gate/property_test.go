@@ -224,7 +224,7 @@ func TestARollbackIsOneWay(t *testing.T) {
 			}
 		}
 		f.Aborted, f.Desired = true, 0
-		if state, d = state.Next(now, f); d.Verdict != gate.Off || d.Mark == nil || *d.Mark != (gate.Mark{Phase: gate.Aborted, Text: mark.Text}) {
+		if _, d = state.Next(now, f); d.Verdict != gate.Off || d.Mark == nil || *d.Mark != (gate.Mark{Phase: gate.Aborted, Text: mark.Text}) {
 			t.Fatalf("after the abort: %+v", d)
 		}
 	})

@@ -81,7 +81,7 @@ func (s *situation) templateSide(service string) virtualservice.Side {
 func (r *Router) servable(s *situation) []virtualservice.Experiment {
 	var experiments []virtualservice.Experiment
 	for _, t := range s.templates {
-		fresh := s.fresh[t.hash] != "" && !s.routedTo(s.templateSide(t.service))
+		fresh := s.fresh[t.key()] != "" && !s.routedTo(s.templateSide(t.service))
 		if fresh || r.cluster.ExperimentAvailable(s.ref.Namespace, t.hash) <= 0 || !s.hasSubset(t) {
 			continue
 		}
@@ -172,3 +172,6 @@ func (s *situation) waitingTemplates(served []virtualservice.Experiment) string 
 	}
 	return "the experiment's share of " + strings.Join(waiting, ", ") + " stays on the stable until one of its pods is available"
 }
+
+// key tells a template from the revision whose pod template, and so hash, it has.
+func (t template) key() string { return "template " + t.hash }

@@ -47,7 +47,7 @@ func (r *Router) observePods(s *situation, m *memory, now time.Time) {
 		m.ready[set.Hash] = m.ready[set.Hash].next(s.reachable(set) > 0, now)
 	}
 	for _, t := range s.templates {
-		m.ready[t.hash] = m.ready[t.hash].next(r.cluster.ExperimentAvailable(s.ref.Namespace, t.hash) > 0, now)
+		m.ready[t.key()] = m.ready[t.key()].next(r.cluster.ExperimentAvailable(s.ref.Namespace, t.hash) > 0, now)
 	}
 }
 
@@ -63,7 +63,7 @@ func (s *situation) keptReady(known map[string]readiness) map[string]readiness {
 		keep(set.Hash)
 	}
 	for _, t := range s.templates {
-		keep(t.hash)
+		keep(t.key())
 	}
 	return kept
 }
@@ -147,6 +147,10 @@ func (r *Router) seekCanary(s *situation, m *memory, now time.Time) {
 	}
 	delete(s.fresh, hash)
 	s.setFresh(hash, waiting)
+	if waiting == "" { // seen once is enough, for the clock, too
+		m.ready[hash] = readiness{}
+		m.selected.canarySince = time.Time{}
+	}
 }
 
 // setFresh says why a hash cannot get its first request; "" says nothing.
@@ -204,11 +208,12 @@ func (r *Router) seek(s *situation, counts verification.Counts,
 // send the first requests to that is not ready for them; "" if there is nothing.
 func (s *situation) firstRequests(m *memory, weight int32) string {
 	var waits []string
-	if why := s.canaryWaits(m); why != "" && (weight > 0 || len(s.routes) > 0) {
+	routes := len(s.routes) > 0 && (s.pin == nil || *s.pin > 0)
+	if why := s.canaryWaits(m); why != "" && (weight > 0 || routes) {
 		waits = append(waits, why)
 	}
 	for _, t := range s.templates {
-		if why := s.fresh[t.hash]; why != "" && !s.routedTo(s.templateSide(t.service)) {
+		if why := s.fresh[t.key()]; why != "" && !s.routedTo(s.templateSide(t.service)) {
 			waits = append(waits, "template "+t.service+": "+why)
 		}
 	}

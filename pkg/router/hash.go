@@ -98,6 +98,9 @@ func (r *Router) move(s *situation, m *memory, routed, want hashes) guard.Move {
 		move.Canary.ToPods.Available = 0
 	}
 	move.Canary.Lowered, move.Canary.LoweredKnown = r.lowered(s, m)
+	if s.config.Verify.Level == config.Mesh {
+		move.Settle = max(move.Settle, 1) // istiod says when it is over, also where settle is 0s
+	}
 	move.Stable.Lowered, move.Stable.LoweredKnown = r.since(m.raisedAt)
 	return move
 }

@@ -60,6 +60,9 @@ func (r *Router) braked(s *situation, m *memory, v verdict) verdict {
 		return v
 	}
 	v.braked = true
+	if v.facts.Stable.Available <= 0 && v.facts.Canary.Available > 0 {
+		return v // a sick canary is better than nobody
+	}
 	v.next = min(v.next, stableCannotTake(v.facts))
 	return v
 }
@@ -85,7 +88,7 @@ func (r *Router) verifyHealth(s *situation, m *memory, v verdict, found finding,
 		m.effective = s.stretch(m)
 	}
 	d := r.askGate(s, m, v, inEffect)
-	if d.Verdict == gate.RollBack || d.Mark != nil {
+	if d.Verdict == gate.RollBack || d.Mark != nil || s.staleMark() {
 		r.watch.queue.Add(s.ref.UID)
 	}
 	if d.Verdict != gate.Hold && d.Verdict != gate.RollBack {
@@ -102,10 +105,20 @@ func (r *Router) verifyHealth(s *situation, m *memory, v verdict, found finding,
 	return found, errorOrNil(found.answers.VerifyErr)
 }
 
+// staleMark tells that the annotation speaks of a revision that is no canary any more:
+// one that was superseded, promoted, or promoted in full by a person. Left behind, it
+// would abort the same pod template, should it come again.
+func (s *situation) staleMark() bool {
+	return s.markOther || s.mark.Phase != "" && (s.status.canary == s.status.stable || s.promoteFull)
+}
+
 // askGate takes one look, asks what is to be asked, and tells what is new.
 func (r *Router) askGate(s *situation, m *memory, v verdict, inEffect bool) gate.Decision {
 	state, d := m.gate.Next(r.clock.Now(), r.gateFacts(s, m, v, inEffect))
 	m.gate, m.gated = state, d
+	if d.Verdict != gate.RollBack {
+		m.rolledBack = ""
+	}
 	if d.Ask != nil {
 		r.options.Health.Ask(*d.Ask)
 	}
@@ -118,19 +131,24 @@ func (r *Router) askGate(s *situation, m *memory, v verdict, inEffect bool) gate
 
 // watchHealth looks between the calls, and carries a rollback out.
 func (r *Router) watchHealth(ctx context.Context, s *situation, m *memory) (again time.Duration, err error) {
-	if !r.gated(s) || s.broken != nil {
+	if !r.gated(s) {
 		return 0, nil
 	}
 	v := r.judge(s, m, m.desired)
 	now := s.stretch(m)
-	d := r.askGate(s, m, v, m.effective == now && now != (gate.Stretch{}) && v.next == s.written)
+	d := r.askGate(s, m, v, m.effective == now && now != (gate.Stretch{}) && (v.next == s.written || v.braked))
 	switch {
 	case d.Verdict == gate.RollBack && m.rolledBack == rolledBack(s, d):
 		// Done; the controller is about to call with the aborted Rollout.
 	case d.Verdict == gate.RollBack:
+		if ours, err := r.stillOurs(ctx, s, m, false); err != nil || !ours {
+			return notNow, err
+		}
 		err = r.rollBack(ctx, s, m, r.braked(s, m, v), d)
 	case d.Mark != nil:
 		err = r.mark(ctx, s, *d.Mark)
+	case s.staleMark():
+		err = r.mark(ctx, s, gate.Mark{})
 	}
 	if errors.Is(err, cluster.ErrSuperseded) {
 		m.gate = gate.State{}
@@ -147,11 +165,9 @@ func (r *Router) rollBack(ctx context.Context, s *situation, m *memory, v verdic
 	if errors.Is(failed, cluster.ErrSuperseded) {
 		return failed
 	}
-	if err := r.writeRoutes(ctx, s, m, v.next); err != nil {
-		return errors.Join(failed, err)
-	}
-	if err := r.cluster.AbortRollout(ctx, s.ref, s.status.canary); err != nil {
-		return errors.Join(failed, err)
+	unwritten := r.writeRoutes(ctx, s, m, v.next)
+	if err := r.cluster.AbortRollout(ctx, s.ref, s.status.canary); err != nil || unwritten != nil {
+		return errors.Join(failed, unwritten, err)
 	}
 	if err := r.mark(ctx, s, gate.Mark{Phase: gate.Aborted, Text: d.Mark.Text}); err != nil {
 		return errors.Join(failed, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/mesh"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/podlabel"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/verification"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
 
 // meshSettleMost is how long a label waits at most for istiod to serve a lower weight,
@@ -67,6 +69,9 @@ func (s *situation) podLabels(x selector) map[string]string {
 // then when it counts.
 func (r *Router) followMesh(s *situation) {
 	plan := r.plan(s)
+	if s.config.Verify.Level != config.Mesh && r.options.Mesh != nil {
+		r.options.Mesh.Forget(s.ref.UID)
+	}
 	if plan == nil {
 		return
 	}
@@ -176,7 +181,7 @@ func (r *Router) served(s *situation) (mesh.Served, error) {
 // concerned: at level Mesh not the clock says when settle is over but istiod, once it
 // serves no more than is written.
 func (r *Router) lowered(s *situation, m *memory) (time.Duration, bool) {
-	elapsed, known := r.since(m.loweredAt)
+	elapsed, known := r.since(r.loweredAt(s, m))
 	if s.config.Verify.Level != config.Mesh {
 		return elapsed, known
 	}
@@ -190,11 +195,25 @@ func (r *Router) lowered(s *situation, m *memory) (time.Duration, bool) {
 	case !visible:
 		return elapsed, known
 	case weight <= most:
-		return s.config.Guard.Settle, true
+		return meshSettleMost, true
 	case known && elapsed >= meshSettleMost:
 		return elapsed, true
 	}
 	return 0, true
+}
+
+// loweredAt is when the canary's weight is known to have gone down. Between the calls it
+// may have been lowered by a process that this one has not heard of: what somebody else
+// wrote last counts as lowered then. That waits for nothing but a label that would lead
+// nowhere.
+func (r *Router) loweredAt(s *situation, m *memory) time.Time {
+	foreign := slices.ContainsFunc(s.services, func(vs *virtualservice.VirtualService) bool {
+		return !r.own.wrote("VirtualService", vs.Namespace, vs.Name, vs.ResourceVersion)
+	})
+	if last := s.lastChange(); s.watching && foreign && last.After(m.loweredAt) && !last.After(r.clock.Now().Add(time.Second)) {
+		return last
+	}
+	return m.loweredAt
 }
 
 // reportUnavailable tells once that the mesh cannot be asked, and once that it can.

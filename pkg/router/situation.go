@@ -34,6 +34,8 @@ type situation struct {
 	// templates are those of a running experiment.
 	templates []template
 
+	// watching tells that this is a look of the watch, and no call.
+	watching bool
 	// fresh says of hashes why they cannot get their first request yet; see fresh.go.
 	fresh map[string]string
 	// stableFresh says why the traffic cannot go back to the stable yet, "" if it can.

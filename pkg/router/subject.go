@@ -39,6 +39,8 @@ type subject struct {
 	// steps and mark are what the health gate has to know of the Rollout.
 	steps gate.Steps
 	mark  gate.Mark
+	// markOther tells that there is a mark, of another revision.
+	markOther bool
 	// step and recorded are status.currentStepIndex and the canary's weight in the
 	// status: with all else they tell whether the controller has moved on.
 	step, recorded int32
@@ -84,6 +86,7 @@ func (r *Router) subjectOf(ro *v1alpha1.Rollout) (subject, error) {
 	}
 	s.managed, s.atEnd, s.aborted = managedroute.Names(ro), managedroute.AtEnd(ro), ro.Status.Abort
 	s.promoteFull, s.steps, s.mark = ro.Status.PromoteFull, gate.StepsOf(ro), gate.MarkOf(ro, s.status.canary)
+	s.markOther = ro.Annotations[gate.Annotation] != "" && s.mark == (gate.Mark{})
 	routes, err := managedroute.FromRollout(ro)
 	s.routes, s.routesErr = routes.Routes(), err
 	if ro.Status.CurrentStepIndex != nil {
@@ -100,7 +103,7 @@ func (r *Router) subjectOf(ro *v1alpha1.Rollout) (subject, error) {
 func (s subject) sameAs(other subject) bool {
 	s.ref, other.ref = corev1.ObjectReference{}, corev1.ObjectReference{}
 	s.facts.Intended, other.facts.Intended = 0, 0
-	s.mark, other.mark = gate.Mark{}, gate.Mark{} // our own writing
+	s.mark, other.mark, s.markOther, other.markOther = gate.Mark{}, gate.Mark{}, false, false // our own writing
 	return reflect.DeepEqual(s, other)
 }
 

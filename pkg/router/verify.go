@@ -28,13 +28,13 @@ const (
 // reconcile; false with an error lets scaling, deadline and abort go on. Which
 // of the two a held canary gets is the guard's table of answers.
 func (r *Router) VerifyWeight(ctx context.Context, ro *v1alpha1.Rollout, desired int32, additional []v1alpha1.WeightDestination) (bool, error) {
-	found, err := r.verify(ctx, ro, desired, additional)
+	found, err := r.verify(ctx, ro, desired, additional, false)
 	if err != nil || found.again == nil {
 		return found.verified, err
 	}
 	// Between the two looks the turn is free: the watch must be able to lower the weight.
 	r.lookAgain(ctx, found)
-	found, err = r.verify(ctx, ro, desired, additional)
+	found, err = r.verify(ctx, ro, desired, additional, true)
 	if err != nil || found.again == nil {
 		return found.verified, err
 	}
@@ -58,15 +58,22 @@ type finding struct {
 	answers guard.Answers
 }
 
-// verify looks once.
-func (r *Router) verify(ctx context.Context, ro *v1alpha1.Rollout, desired int32, additional []v1alpha1.WeightDestination) (finding, error) {
+// verify looks once; last tells that there will be no second look.
+func (r *Router) verify(ctx context.Context, ro *v1alpha1.Rollout, desired int32, additional []v1alpha1.WeightDestination, last bool) (finding, error) {
 	s, m, release, err := r.beginWhole(ctx, ro, additional)
+	if err != nil && r.holdsPromotion(ro, desired) {
+		r.log.Warn("not verified, and so not promoted", "namespace", ro.Namespace, "rollout", ro.Name, "error", err)
+		return finding{}, nil
+	}
 	if err != nil {
 		return finding{}, err
 	}
 	defer release()
 	v := r.judge(s, m, desired)
 	found, err := r.verifyObjects(ctx, s, m, v)
+	if found.again != nil && !last {
+		return found, err
+	}
 	return r.verifyHealth(s, m, v, found, err)
 }
 
@@ -76,6 +83,7 @@ func (r *Router) verifyObjects(ctx context.Context, s *situation, m *memory, v v
 		return finding{}, s.routesErr
 	}
 	if !v.answers.Verified {
+		m.unseenSince = time.Time{}
 		return finding{}, errorOrNil(v.answers.VerifyErr)
 	}
 	target := r.target(s, v.next)
@@ -113,4 +121,15 @@ func (s *situation) hasSubsets() bool {
 		}
 	}
 	return true
+}
+
+// holdsPromotion tells that an error at the full weight would have the controller
+// promote past the health gate, or past a pin. UpdateHash and SetWeight of the next
+// reconcile answer with the same error, so nothing is stuck without a word.
+func (r *Router) holdsPromotion(ro *v1alpha1.Rollout, desired int32) bool {
+	s, err := r.subjectOf(ro)
+	if err != nil || desired < s.facts.Max {
+		return false
+	}
+	return s.config.HealthGate != nil && r.options.Health != nil || s.pin != nil && *s.pin < s.facts.Max
 }

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -193,15 +194,13 @@ func (r *Router) watchLook(ctx context.Context, rollout types.UID) (again time.D
 	if err != nil {
 		return 0, err
 	}
+	s.watching = true
 	m.observe(s, r.clock.Now(), r.writtenByAnother(s))
 	r.observeFresh(s, m)
 	changed := m.changedAt
 	again, err = r.heal(ctx, s, m)
-	if err == nil {
-		var waits time.Duration
-		waits, err = r.watchHealth(ctx, s, m)
-		again = earlier(again, waits)
-	}
+	waits, sick := r.watchHealth(ctx, s, m)
+	again, err = earlier(again, waits), errors.Join(err, sick)
 	if isNews && m.changedAt != changed {
 		r.options.Recorder.Reaction(r.clock.Now().Sub(news))
 	}

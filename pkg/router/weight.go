@@ -55,7 +55,13 @@ func (r *Router) SetWeight(ctx context.Context, ro *v1alpha1.Rollout, desired in
 		return s.broken // what could be taken from the canary has been
 	}
 	r.report(s, m, v)
-	return errorOrNil(r.gateAnswers(s, m, v, v.answers).SetWeightErr)
+	if held := r.gateAnswers(s, m, v, v.answers).SetWeightErr; held != "" && v.answers.SetWeightErr == "" {
+		// There will be no VerifyWeight to look for the gate.
+		found, err := r.verifyObjects(ctx, s, m, v)
+		_, _ = r.verifyHealth(s, m, v, found, err)
+		return errors.New(held)
+	}
+	return errorOrNil(v.answers.SetWeightErr)
 }
 
 // takes tells whether this weight takes from the canary what it has: some of its
@@ -139,7 +145,7 @@ func (r *Router) guarded(s *situation, m *memory, desired int32) verdict {
 	d := guard.Decide(facts)
 	if s.config.Guard.Mode != config.Enforce {
 		return verdict{
-			facts: facts, decision: d, observed: s.config.Guard.Mode == config.Observe, next: d.Desired,
+			facts: facts, decision: d, held: m.hold(d, r.clock.Now()), observed: s.config.Guard.Mode == config.Observe, next: d.Desired,
 			answers: guard.Answers{Verified: true},
 		}.pinned(s.pin, facts)
 	}
