@@ -84,7 +84,7 @@ func (c Component) compile(ctx context.Context, path string, r *report) error {
 	if c.stamp != nil {
 		flags += " " + c.stamp(version)
 	}
-	return goBuild(ctx, c.source(dir), path, r, "-ldflags", flags, c.pkg)
+	return goBuild(ctx, c.source(dir), path, r, "-tags", c.tags, "-ldflags", flags, c.pkg)
 }
 
 // goBuild builds into a file beside path and moves it there, so that no one

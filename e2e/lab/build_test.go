@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -163,7 +164,7 @@ func TestComponentsListTheControlPlaneFirstAndEveryControllerReleaseWithItsVersi
 	if err != nil {
 		t.Fatal(err)
 	}
-	var releases []string
+	var releases, others []string
 	for i, c := range all {
 		version, err := c.Version()
 		if err != nil {
@@ -172,6 +173,13 @@ func TestComponentsListTheControlPlaneFirstAndEveryControllerReleaseWithItsVersi
 		if i < len(ControlPlane()) {
 			continue
 		}
+		if c.key != "rollouts" {
+			others = append(others, c.folder)
+			continue
+		}
+		if len(others) > 0 {
+			t.Errorf("%v come before a controller, which more tests need", others)
+		}
 		releases = append(releases, version)
 		if c.folder != "rollouts-"+version {
 			t.Errorf("components/%s builds %s", c.folder, version)
@@ -179,6 +187,9 @@ func TestComponentsListTheControlPlaneFirstAndEveryControllerReleaseWithItsVersi
 	}
 	if text := strings.Join(releases, " "); !contains(text, DefaultVersion, "v1.8.") {
 		t.Errorf("releases of the controller: %s", text)
+	}
+	if !slices.Contains(others, "istiod") {
+		t.Errorf("istiod is not among %v", others)
 	}
 }
 

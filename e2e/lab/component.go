@@ -19,6 +19,7 @@ type Component struct {
 	key    string // first part of the folder's name in e2e/.bin
 	module string // whose required version is the component's version
 	pkg    string // the main package
+	tags   string // build tags, with commas between them
 	asset  bool   // KUBEBUILDER_ASSETS may provide it
 	stamp  func(version string) string
 }
@@ -36,6 +37,11 @@ var (
 // IstiodProgram is Istio's control plane; [Lab.StartIstiod] runs it.
 var IstiodProgram = Component{binary: "pilot-discovery", folder: "istiod", key: "istiod",
 	module: "istio.io/istio", pkg: "istio.io/istio/pilot/cmd/pilot-discovery"}
+
+// PrometheusProgram is Prometheus without the discoveries of the clouds, which are most
+// of its build; [Lab.StartPrometheus] runs it.
+var PrometheusProgram = Component{binary: "prometheus", folder: "prometheus", key: "prometheus",
+	module: "github.com/prometheus/prometheus", pkg: "github.com/prometheus/prometheus/cmd/prometheus", tags: "remove_all_sd"}
 
 const rolloutsModule = "github.com/argoproj/argo-rollouts"
 
@@ -82,7 +88,7 @@ func Components() ([]Component, error) {
 	for _, folder := range folders {
 		all = append(all, Rollouts(strings.TrimPrefix(filepath.Base(folder), "rollouts-")))
 	}
-	return append(all, IstiodProgram), nil
+	return append(all, PrometheusProgram, IstiodProgram), nil
 }
 
 // Version reads the component's version from its go.mod.

@@ -42,6 +42,10 @@
 // [Lab.StartIstiod] runs Istio's control plane beside the rest. It serves what the
 // stored objects say; nobody sends anything by it in this package.
 //
+// # Prometheus
+//
+// [Lab.StartPrometheus] runs any number of them. Each scrapes what the test names.
+//
 // # What is left behind
 //
 // Nothing: [Lab.Stop] ends every process, and a small watcher ends them when

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
@@ -214,5 +216,35 @@ func TestARolloutThatIsGoneIsNotPulledBack(t *testing.T) {
 	w.wantWeights(t, "another revision", "80/20")
 	if len(w.aborts) > 0 {
 		t.Error("aborted")
+	}
+}
+
+// noGate is what the gate adds to a reconcile of a Rollout that has none.
+func noGate(tb testing.TB) func() {
+	r := newRouter(nil, Options{Health: &clinic{}}, hclog.NewNullLogger(), clock.RealClock{})
+	s, m, v := &situation{}, &memory{}, verdict{}
+	return func() {
+		v = r.braked(s, m, v)
+		_ = r.gateAnswers(s, m, v, v.answers)
+		if _, err := r.verifyHealth(s, m, v, finding{verified: true}, nil); err != nil {
+			tb.Fatal(err)
+		}
+		if again, err := r.watchHealth(context.Background(), s, m); again != 0 || err != nil {
+			tb.Fatal(again, err)
+		}
+	}
+}
+
+func TestAGateThatNobodyAskedForAllocatesNothing(t *testing.T) {
+	if n := testing.AllocsPerRun(1000, noGate(t)); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkNoGate(b *testing.B) {
+	reconcile := noGate(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		reconcile()
 	}
 }
