@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -56,20 +58,31 @@ func DrawKills(seed uint64) []Kill {
 	return kills
 }
 
-// Chaos plays a plain canary at each of the levels, all at the same time, and
-// kills while they run. Nothing else can be played meanwhile.
-func (s *Stage) Chaos(ctx context.Context, router scenarios.Router, kills []Kill, levels ...scenarios.Level) ([]Result, error) {
-	c, err := s.controllerOf(ctx, router)
-	if err != nil {
-		return nil, err
+// Cast is who plays in a chaos: a canary at a level, with a router.
+type Cast struct {
+	Router scenarios.Router
+	Level  scenarios.Level
+}
+
+// Chaos plays a plain canary of each cast, all at the same time, and kills while
+// they run; of plugins and controllers those of all. Nothing else can be played
+// meanwhile. The results are in the order of the casts.
+func (s *Stage) Chaos(ctx context.Context, kills []Kill, casts ...Cast) ([]Result, error) {
+	controllers := map[*lab.Controller]bool{}
+	for _, cast := range casts {
+		c, err := s.controllerOf(ctx, cast.Router)
+		if err != nil {
+			return nil, err
+		}
+		controllers[c] = true
 	}
 	audience := &audience{}
-	meeting := newMeeting(len(levels) + 1)
-	results := make([]Result, len(levels))
+	meeting := newMeeting(len(casts) + 1)
+	results := make([]Result, len(casts))
 	group, groupCtx := errgroup.WithContext(ctx)
-	for i, level := range levels {
+	for i, cast := range casts {
 		group.Go(func() (err error) {
-			results[i], err = s.Play(groupCtx, chaotic(level, audience, meeting), router)
+			results[i], err = s.Play(groupCtx, chaotic(cast.Level, audience, meeting), cast.Router)
 			return err
 		})
 	}
@@ -78,9 +91,9 @@ func (s *Stage) Chaos(ctx context.Context, router scenarios.Router, kills []Kill
 			return err
 		}
 		// Not groupCtx: what was killed is brought back, whatever becomes of the rest.
-		return s.killAll(ctx, c, kills, audience)
+		return s.killAll(ctx, slices.Collect(maps.Keys(controllers)), kills, audience)
 	})
-	err = group.Wait()
+	err := group.Wait()
 	for i := range results {
 		results[i].Moments = append(results[i].Moments, audience.moments...)
 	}
@@ -132,13 +145,17 @@ func (a *audience) tell(what string) {
 }
 
 // killAll kills one after the other; what was killed is back before the next.
-func (s *Stage) killAll(ctx context.Context, c *lab.Controller, kills []Kill, a *audience) error {
+func (s *Stage) killAll(ctx context.Context, controllers []*lab.Controller, kills []Kill, a *audience) error {
 	for _, k := range kills {
 		if err := sleep(ctx, k.After); err != nil {
 			return err
 		}
 		a.tell("kill " + string(k.Victim))
-		if err := s.kill(ctx, c, k); err != nil {
+		group := errgroup.Group{}
+		for _, v := range s.victims(k.Victim, controllers) {
+			group.Go(func() error { return v.suffer(ctx, k.Down) })
+		}
+		if err := group.Wait(); err != nil {
 			return fmt.Errorf("kill %s: %w", k.Victim, err)
 		}
 		a.tell(string(k.Victim) + " is back")
@@ -146,26 +163,37 @@ func (s *Stage) killAll(ctx context.Context, c *lab.Controller, kills []Kill, a 
 	return nil
 }
 
-// kill kills one and brings it back.
-func (s *Stage) kill(ctx context.Context, c *lab.Controller, k Kill) error {
-	var back func(context.Context) error
-	var err error
-	switch k.Victim {
-	case PluginProcess:
-		_, err = c.KillPlugin(syscall.SIGKILL)
-		return err
-	case ControllerProcess:
-		err, back = c.Kill(), c.Start
+// mortal is a process that can be killed and, unless others do it, brought back.
+type mortal struct {
+	kill func() error
+	back func(context.Context) error
+}
+
+func (s *Stage) victims(which Victim, controllers []*lab.Controller) (found []mortal) {
+	for _, c := range controllers {
+		switch which {
+		case PluginProcess:
+			found = append(found, mortal{kill: func() error {
+				_, err := c.KillPlugin(syscall.SIGKILL)
+				return err
+			}})
+		case ControllerProcess:
+			found = append(found, mortal{c.Kill, c.Start})
+		}
+	}
+	switch which {
 	case IstiodProcess:
-		err, back = s.Istiod.Kill(), s.Istiod.Start
+		found = append(found, mortal{s.Istiod.Kill, s.Istiod.Start})
 	case APIServerProcess:
-		err, back = s.Lab.KillAPIServer(), s.Lab.StartAPIServer
-	default:
-		return errors.New("no such victim")
+		found = append(found, mortal{s.Lab.KillAPIServer, s.Lab.StartAPIServer})
 	}
-	if err != nil {
+	return found
+}
+
+func (v mortal) suffer(ctx context.Context, down time.Duration) error {
+	if err := v.kill(); err != nil || v.back == nil {
 		return err
 	}
-	slept := sleep(ctx, k.Down)
-	return errors.Join(slept, back(context.WithoutCancel(ctx)))
+	slept := sleep(ctx, down)
+	return errors.Join(slept, v.back(context.WithoutCancel(ctx)))
 }

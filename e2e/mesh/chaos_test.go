@@ -31,7 +31,9 @@ func seeds(t *testing.T) uint64 {
 	return n
 }
 
-// It is not parallel: others would suffer.
+// It is not parallel: others would suffer. Host level is played with verify.level
+// Mesh alone: after the death of an API server it is seconds until the EndpointSlices
+// follow a Service's selector, and without a right to read them nobody can know.
 func TestACanaryOutlivesTheDeathOfPluginControllerIstiodAndAPIServer(t *testing.T) {
 	for seed := uint64(1); seed <= seeds(t); seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
@@ -39,17 +41,32 @@ func TestACanaryOutlivesTheDeathOfPluginControllerIstiodAndAPIServer(t *testing.
 			defer cancel()
 			kills := DrawKills(seed)
 			t.Log(kills)
-			results, err := stage.Chaos(ctx, scenarios.Plugin, kills, scenarios.Subset, scenarios.Host)
+			results, err := stage.Chaos(ctx, kills,
+				Cast{scenarios.Plugin, scenarios.Subset}, Cast{scenarios.Verified, scenarios.Subset}, Cast{scenarios.Verified, scenarios.Host})
 			if err != nil {
 				t.Error(err)
 			}
 			for _, r := range results {
+				// Not the shares: clients come back to a killed istiod in their own time.
 				check(t, r, nil)
-				for _, violation := range timeline.Violations(r.Timeline, timeline.Limits{Rule: scenarios.Allowed, Phase: "Healthy", Deadline: 3 * time.Minute}) {
-					t.Error(violation)
-				}
+				invariants(t, r.Timeline)
 			}
 		})
+	}
+}
+
+// invariants are those of the guard that can be told from a recording with gaps: an
+// API server that has just started has no history, so what was written last before
+// its death may be missing. What was asked for at a moment is then not known for
+// sure, but the pods bound the weight whatever is asked.
+func invariants(t *testing.T, recorded timeline.Timeline) {
+	t.Helper()
+	recorded.Gaps = nil
+	for _, violation := range timeline.Violations(recorded, timeline.Limits{Phase: "Healthy", Deadline: 3 * time.Minute}) {
+		t.Error(violation)
+	}
+	if peak := recorded.Measure().Canary; peak.Lasted > timeline.DefaultGrace {
+		t.Errorf("the canary had more weight than its pods can take: %s", peak)
 	}
 }
 

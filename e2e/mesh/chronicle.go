@@ -114,8 +114,12 @@ func pushes(log string, from, to time.Time) ([]Moment, error) {
 	return moments, scanner.Err()
 }
 
-// around is how much before and after a lost request is of interest.
-const around = 700 * time.Millisecond
+const (
+	// around is how much before and after a lost request is of interest.
+	around = 700 * time.Millisecond
+	// toldLost is how many lost requests are told one by one.
+	toldLost = 20
+)
 
 // WriteLost tells, to the millisecond, what happened around the lost requests: the
 // writes, the endpoints, istiod's pushes and the requests themselves.
@@ -147,9 +151,14 @@ func near(at time.Time, lost []fleet.Request) bool {
 }
 
 func failures(lost []fleet.Request) []Moment {
-	moments := make([]Moment, len(lost))
+	var moments []Moment
 	for i, l := range lost {
-		moments[i] = Moment{l.At, fmt.Sprintf("LOST by client %d after %d ms: %s", l.Client, l.Took.Milliseconds(), l.Failure)}
+		switch {
+		case i == toldLost && len(lost) > toldLost+1:
+			moments = append(moments, Moment{l.At, fmt.Sprintf("LOST, and so are %d more from here on", len(lost)-i)})
+		case i < toldLost || i == len(lost)-1:
+			moments = append(moments, Moment{l.At, fmt.Sprintf("LOST by client %d after %d ms: %s", l.Client, l.Took.Milliseconds(), l.Failure)})
+		}
 	}
 	return moments
 }

@@ -17,6 +17,9 @@ type Row struct {
 	Level        scenarios.Level
 	Router       scenarios.Router
 	Sent, Lost   int
+	// Raced counts the requests that the client itself refused first; they are not
+	// lost, see package fleet.
+	Raced int
 	// Reasons counts the lost requests by reason.
 	Reasons map[string]int
 	// Worst is the second in which most was lost.
@@ -36,7 +39,7 @@ func (r Result) Row() Row {
 	m := r.Timeline.Measure()
 	row := Row{
 		Story: r.Story.Name, Title: r.Story.Title, Level: r.Story.Level, Router: r.Router,
-		Sent: len(r.Record.Requests), Lost: len(r.Record.Lost()), Reasons: r.Record.Reasons(), Worst: r.Record.Worst(),
+		Sent: len(r.Record.Requests), Lost: len(r.Record.Lost()), Reasons: r.Record.Reasons(), Worst: r.Record.Worst(), Raced: r.Record.Raced(),
 		Took: m.Finish, Finished: m.Finished,
 	}
 	for _, w := range r.Windows {
@@ -51,7 +54,7 @@ func (r Result) Row() Row {
 // Add sums another play of the same story with the same router up: Worst and Off
 // are the worse of both, Took is the longer one.
 func (r *Row) Add(other Row) {
-	r.Sent, r.Lost, r.Judged = r.Sent+other.Sent, r.Lost+other.Lost, r.Judged+other.Judged
+	r.Sent, r.Lost, r.Raced, r.Judged = r.Sent+other.Sent, r.Lost+other.Lost, r.Raced+other.Raced, r.Judged+other.Judged
 	sum := maps.Clone(r.Reasons)
 	for reason, n := range other.Reasons {
 		sum[reason] += n

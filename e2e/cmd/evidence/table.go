@@ -9,6 +9,7 @@ import (
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/lab"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/mesh"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/scenarios"
 )
 
 // tableNames are the markers of the page, in its order.
@@ -80,7 +81,10 @@ func took(r mesh.Row) string {
 // reasons is the list of why requests were lost.
 func (p played) reasons() string {
 	var b strings.Builder
+	raced := map[scenarios.Router]int{}
 	for _, pair := range p.pairs {
+		raced[pair.native.Router] += pair.native.Raced
+		raced[pair.plugin.Router] += pair.plugin.Raced
 		for _, r := range []mesh.Row{pair.native, pair.plugin} {
 			for _, reason := range slices.Sorted(maps.Keys(r.Reasons)) {
 				fmt.Fprintf(&b, "* %s, %s level, %s: %d × %s\n", r.Title, r.Level, r.Router, r.Reasons[reason], reason)
@@ -88,15 +92,16 @@ func (p played) reasons() string {
 		}
 	}
 	if b.Len() == 0 {
-		return "No request was lost.\n"
+		b.WriteString("No request was lost.\n")
 	}
+	fmt.Fprintf(&b, "\nSent again after the client's own race: %d with the native router, %d with the plugin.\n", raced[scenarios.Native], raced[scenarios.Plugin])
 	return b.String()
 }
 
 // cost is the table of what istiod had to do.
 func (p played) cost() string {
 	var b strings.Builder
-	b.WriteString("| Story, subset level | Router | Full pushes | Computing them | RDS sent | CDS sent | EDS sent | Mean time to a proxy |\n")
+	b.WriteString("| Story, subset level | Router | Full pushes | Computing them | RDS sent | CDS sent | EDS sent | Mean time of a push |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|\n")
 	for _, c := range p.costs {
 		fmt.Fprintf(&b, "| %s | %s | %d | %.1f ms | %d | %d | %d | %d ms |\n", c.row.Title, c.row.Router, c.Full,

@@ -77,7 +77,7 @@ func TestWhatNoPodSaysIsNotReadAsOne(t *testing.T) {
 
 func TestAnOverloadedPodRefusesWithUnavailable(t *testing.T) {
 	s, client := hosted(t, Pod{"shop", "cart", "h"}, 10)
-	for range 20 { // as if so many had just come
+	for range 40 { // as if so many had just come
 		s.queue.admit(time.Now())
 	}
 	_, err := ask(t, client)

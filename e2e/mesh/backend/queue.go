@@ -7,10 +7,10 @@ import (
 
 const (
 	// longestQueue is how long a request may have to wait; beyond that the pod
-	// refuses it at once.
-	longestQueue = time.Second
-	// strained is the wait at which a readiness probe, with its timeout of about
-	// a second, begins to fail.
+	// refuses it at once. It is more than what gathers before a pod that is the
+	// first that a client has reached, while a busy machine connects it to the rest.
+	longestQueue = 2 * time.Second
+	// strained is the wait at which a readiness probe begins to fail.
 	strained = longestQueue * 8 / 10
 	// failAfter and recoverAfter are how long a pod has to be strained, or not
 	// strained, until its readiness changes: a few probes of a kubelet.

@@ -31,16 +31,16 @@ func TestARequestWithinTheCapacityDoesNotWait(t *testing.T) {
 
 func TestBeyondItsCapacityAPodIsSlowAndThenRefuses(t *testing.T) {
 	q := &queue{perSecond: 10}
-	for n := range 11 {
+	for n := range 21 {
 		wait, ok := q.admit(began)
 		if want := time.Duration(n) * 100 * time.Millisecond; wait != want || !ok {
 			t.Fatalf("request %d at once waits for %s, taken on: %t, want %s", n, wait, ok, want)
 		}
 	}
 	if _, ok := q.admit(began); ok {
-		t.Error("a request that had to wait for 1.1 s was taken on")
+		t.Error("a request that had to wait for 2.1 s was taken on")
 	}
-	if wait, ok := q.admit(began.Add(time.Second)); wait != 100*time.Millisecond || !ok {
+	if wait, ok := q.admit(began.Add(time.Second)); wait != 1100*time.Millisecond || !ok {
 		t.Errorf("a second later it waits for %s, taken on: %t", wait, ok)
 	}
 }
@@ -62,13 +62,13 @@ func TestAStrainedPodFailsItsReadinessAndRecoversWhenTheLoadIsGone(t *testing.T)
 	}
 	for at, unready := range changes {
 		switch {
-		// Each second brings work for two, so the queue is 0.8 s long after less
-		// than that; a second later the probe has failed.
-		case unready && (at < 1500*time.Millisecond || at > 2*time.Second):
+		// Each second brings work for two, so the queue is 1.6 s long after about
+		// that time; a second later the probe has failed.
+		case unready && (at < 2300*time.Millisecond || at > 2800*time.Millisecond):
 			t.Errorf("it became unready after %s", at)
-		// The load ends after 4 s, with about a second of work left, of which 0.8 s
-		// are no strain any more.
-		case !unready && (at < 5*time.Second || at > 6500*time.Millisecond):
+		// The load ends after 4 s, with two seconds of work left, of which 1.6 s are
+		// no strain any more.
+		case !unready && (at < 5300*time.Millisecond || at > 5700*time.Millisecond):
 			t.Errorf("it recovered after %s", at)
 		}
 	}
@@ -76,8 +76,8 @@ func TestAStrainedPodFailsItsReadinessAndRecoversWhenTheLoadIsGone(t *testing.T)
 
 func TestAShortStrainDoesNotChangeTheReadiness(t *testing.T) {
 	q := &queue{perSecond: 10}
-	for range 20 {
-		q.admit(began) // a burst; what is beyond a second is refused
+	for range 40 {
+		q.admit(began) // a burst; what is beyond two seconds is refused
 	}
 	for at := time.Duration(0); at < 3*time.Second; at += 50 * time.Millisecond {
 		if unready, _ := q.probe(began.Add(at)); unready {

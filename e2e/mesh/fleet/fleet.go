@@ -27,7 +27,7 @@ const (
 	DefaultClients = 4
 	DefaultRate    = 96
 	// DefaultDeadline is how long a request waits for its answer.
-	DefaultDeadline = 5 * time.Second
+	DefaultDeadline = 10 * time.Second
 	// DefaultLongest is when a fleet ends by itself.
 	DefaultLongest = 5 * time.Minute
 	// highestRate keeps a mistake from loading a machine.
@@ -194,12 +194,17 @@ func (f *Fleet) send(ctx context.Context, n int, conn *grpc.ClientConn) Request 
 	return r
 }
 
-// raced tells the one failure after which a request is sent again: grpc-go gives
-// requests a new route a moment before its balancer knows the clusters of it, and
-// refuses those that come in between. They never left the client, and no proxy
-// does that. Nothing in what the routers write can avoid it.
+// raced tells the failures after which a request is sent again. grpc-go hands a new
+// route out a moment before its balancer knows the clusters of it, and where a
+// cluster comes back that the route before had dropped, before the balancer has its
+// configuration. Requests that come in between are refused by the client itself,
+// have gone nowhere, and no proxy does that; nothing in what the routers write can
+// avoid it. Where istiod really has no such cluster this goes on until the deadline,
+// and the request is lost.
 func raced(err error) bool {
-	return status.Code(err) == codes.Unavailable && strings.HasPrefix(status.Convert(err).Message(), "unknown cluster selected for RPC")
+	text := status.Convert(err).Message()
+	return status.Code(err) == codes.Unavailable &&
+		(strings.HasPrefix(text, "unknown cluster selected for RPC") || strings.Contains(text, "did not find the cluster"))
 }
 
 func (f *Fleet) keep(r Request) {

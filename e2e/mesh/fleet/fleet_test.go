@@ -24,6 +24,7 @@ func TestOnlyTheClientsOwnRaceIsSentAgain(t *testing.T) {
 		want bool
 	}{
 		{status.Error(codes.Unavailable, `unknown cluster selected for RPC: "cluster:x"`), true},
+		{status.Error(codes.Unavailable, `failed to push new configuration: did not find the cluster "x" in XDSConfig`), true},
 		{status.Error(codes.Unavailable, "weighted-target: no targets to pick from"), false},
 		{status.Error(codes.Internal, "unknown cluster selected for RPC"), false},
 		{errors.New("unknown cluster selected for RPC"), false},

@@ -66,6 +66,17 @@ func (r Record) Lost() []Request {
 	return lost
 }
 
+// Raced is how many requests were sent again after a race of the client's own.
+func (r Record) Raced() int {
+	n := 0
+	for _, request := range r.Requests {
+		if request.Raced {
+			n++
+		}
+	}
+	return n
+}
+
 // Reasons counts the lost requests by reason, pods' names and addresses left out.
 func (r Record) Reasons() map[string]int {
 	reasons := map[string]int{}

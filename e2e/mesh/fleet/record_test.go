@@ -67,7 +67,7 @@ func TestTheWorstSecondIsTheOneInWhichMostWasLost(t *testing.T) {
 	r := record(
 		lostAt(100*time.Millisecond, "x"),
 		at(2100*time.Millisecond, "a"), lostAt(2200*time.Millisecond, "x"), lostAt(2900*time.Millisecond, "x"), at(2950*time.Millisecond, "a"),
-		at(3*time.Second, "a"),
+		at(3*time.Second, "a"), lostAt(3100*time.Millisecond, "x"), at(3200*time.Millisecond, "a"), at(3300*time.Millisecond, "a"), at(3400*time.Millisecond, "a"),
 	)
 	worst := r.Worst()
 	if worst.Lost != 2 || worst.Sent != 4 || worst.Share() != 0.5 || !worst.At.Equal(began.Add(2*time.Second)) {
