@@ -17,13 +17,13 @@ help: ## Show the targets.
 build: ## Build the plugin for this machine into bin/.
 	go build -o bin/rollouts-plugin-trafficrouter-istio -ldflags "-X main.version=$(VERSION)" ./plugin
 
-demo: ## Play the incident with the native router and with the plugin, side by side.
+demo: ## Play the incident with the native router and with the plugin, side by side (4 min; the first time 50).
 	cd e2e && go run ./cmd/demo
 
-test: ## Everything that CI checks: vet, unit tests with -race, fuzz seeds, the lab's scenarios.
+test: ## Everything that CI checks: vet, unit tests with -race, fuzz seeds, the lab's scenarios (30 min; the first time 75).
 	@hack/test.sh
 
-evidence: ## Count the requests that real clients lose, native router against plugin, into docs/evidence.md.
+evidence: ## Count the requests that real clients lose, native router against plugin, into docs/evidence.md (15 min).
 	cd e2e && go run ./cmd/evidence
 
 check: check-plugin check-lab ## gofmt, go vet and staticcheck over all modules.
