@@ -31,7 +31,7 @@ mkdir -p "$work/written/unit" "$work/written/lab"
 
 (cd e2e/istio && go build -o "$work/validate" ./cmd/validate) >"$work/oracle.log" 2>&1 &
 oracle=$!
-say "building the lab's components in the background (from nothing: about 40 minutes; log below if it fails)"
+say "building the lab's components in the background (from nothing: about 50 minutes; log below if it fails)"
 (cd e2e && go run ./cmd/lab build) >"$work/build.log" 2>&1 &
 build=$!
 
