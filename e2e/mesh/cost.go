@@ -15,9 +15,9 @@ import (
 
 // Cost is what istiod had to do, from its own metrics.
 type Cost struct {
-	// Full is how often it computed the whole configuration anew, and Computing the
-	// time that took ("full pushes").
-	Full      int
+	// Pushes is how often it had something for proxies, endpoints included, and
+	// Computing how long it took to take the changes in.
+	Pushes    int
 	Computing time.Duration
 	// Sent counts the configurations sent to proxies by type: cds, eds, lds, rds.
 	Sent map[string]int
@@ -48,7 +48,7 @@ func parseCost(text []byte) (Cost, error) {
 		return Cost{}, fmt.Errorf("istiod's metrics: %w", err)
 	}
 	c := Cost{Sent: map[string]int{}}
-	c.Full, c.Computing = histogram(families["pilot_pushcontext_init_seconds"])
+	c.Pushes, c.Computing = histogram(families["pilot_pushcontext_init_seconds"])
 	_, c.Generating = histogram(families["pilot_xds_push_time"])
 	c.converged, c.waiting = histogram(families["pilot_proxy_convergence_time"])
 	for _, metric := range families["pilot_xds_pushes"].GetMetric() {
@@ -79,7 +79,7 @@ func label(metric *dto.Metric, name string) string {
 // since is what was done after an earlier reading of the same istiod.
 func (c Cost) since(before Cost) Cost {
 	d := Cost{
-		Full: c.Full - before.Full, Computing: c.Computing - before.Computing, Generating: c.Generating - before.Generating,
+		Pushes: c.Pushes - before.Pushes, Computing: c.Computing - before.Computing, Generating: c.Generating - before.Generating,
 		Sent: map[string]int{}, converged: c.converged - before.converged, waiting: c.waiting - before.waiting,
 	}
 	for kind, n := range c.Sent {

@@ -46,7 +46,7 @@ func TestTheCostOfACanaryIsWhatIstiodDidBetweenTwoReadings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Cost{
-		Full: 3, Computing: 1500 * time.Millisecond, Sent: map[string]int{"cds": 1, "rds": 7},
+		Pushes: 3, Computing: 1500 * time.Millisecond, Sent: map[string]int{"cds": 1, "rds": 7},
 		Generating: 750 * time.Millisecond, Convergence: 250 * time.Millisecond,
 	}
 	if diff := cmp.Diff(want, after.since(before), cmpopts.IgnoreUnexported(Cost{})); diff != "" {

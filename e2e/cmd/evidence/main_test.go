@@ -70,7 +70,7 @@ func example() played {
 		Reasons: map[string]int{"Unavailable: nobody": 50}, Worst: fleet.Second{Sent: 100, Lost: 40}, Off: 1.26, Judged: 2, Took: 30 * time.Second, Finished: true}
 	plugin := mesh.Row{Story: "plain", Title: "plain canary", Level: scenarios.Subset, Router: scenarios.Plugin, Sent: 190}
 	return played{times: 2, pairs: []pair{{native, plugin}}, costs: []cost{{native, mesh.Cost{
-		Full: 4, Computing: 1500 * time.Microsecond, Sent: map[string]int{"rds": 16, "cds": 8, "eds": 32}, Convergence: 120 * time.Millisecond,
+		Pushes: 4, Computing: 1500 * time.Microsecond, Sent: map[string]int{"rds": 16, "cds": 8, "eds": 32}, Convergence: 120 * time.Millisecond,
 	}}}}
 }
 

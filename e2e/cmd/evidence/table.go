@@ -101,10 +101,10 @@ func (p played) reasons() string {
 // cost is the table of what istiod had to do.
 func (p played) cost() string {
 	var b strings.Builder
-	b.WriteString("| Story, subset level | Router | Full pushes | Computing them | RDS sent | CDS sent | EDS sent | Mean time of a push |\n")
+	b.WriteString("| Story, subset level | Router | Pushes | Computing them | RDS sent | CDS sent | EDS sent | Mean time of a push |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|\n")
 	for _, c := range p.costs {
-		fmt.Fprintf(&b, "| %s | %s | %d | %.1f ms | %d | %d | %d | %d ms |\n", c.row.Title, c.row.Router, c.Full,
+		fmt.Fprintf(&b, "| %s | %s | %d | %.1f ms | %d | %d | %d | %d ms |\n", c.row.Title, c.row.Router, c.Pushes,
 			1000*c.Computing.Seconds(), c.Sent["rds"], c.Sent["cds"], c.Sent["eds"], c.Convergence.Milliseconds())
 	}
 	return b.String()
