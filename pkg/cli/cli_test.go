@@ -22,7 +22,16 @@ func TestWhatCannotRunSaysWhyAndEndsWith2(t *testing.T) {
 		"--failure-threshold: \"fatal\" is none of error":      {"lint", "-f", "testdata/web.yaml", "--failure-threshold", "fatal"},
 		"-o xml: must be table, json or yaml":                  {"lint", "-f", "testdata/web.yaml", "-o", "xml"},
 		"--ignore ARI9999: there is no such code":              {"lint", "-f", "testdata/web.yaml", "--ignore", "ARI9999"},
-		"--explain ARI9999: there is no such code":             {"lint", "--explain", "ARI9999"},
+		"--explain \"ARI9999\": there is no such code":         {"lint", "--explain", "ARI9999"},
+		"--explain \"\": there is no such code":                {"lint", "--explain", ""},
+		"-o csv: must be table, json or yaml":                  {"lint", "--explain", "ARI0404", "-o", "csv"},
+		"-f -: stdin is empty":                                 {"lint", "-f", "-"},
+		"-n \"BAD/NS\" is no namespace":                        {"lint", "-n", "BAD/NS", "-f", "testdata/web.yaml"},
+		"\"testdata/web.yaml\" is no name of a Rollout":        {"lint", "testdata/web.yaml"},
+		"did you mean -f testdata/web.yaml?":                   {"lint", "testdata/web.yaml"},
+		"did you mean -f testdata?":                            {"lint", "testdata", "--kubeconfig", filepath.Join(empty, "none")},
+		"--allow-prometheus-addresses: \"x\" must begin with":  {"lint", "-f", "testdata/web.yaml", "--allow-prometheus-addresses", "x"},
+		"--prometheus-address: the URL must begin with http":   {"lint", "-f", "testdata/web.yaml", "--prometheus-address", "ftp://a"},
 		"--allow-cross-namespace: \"A_B\" is no namespace":     {"lint", "-f", "testdata/web.yaml", "--allow-cross-namespace", "A_B"},
 		"no Rollout \"cart\" that Istio routes was found":      {"lint", "cart", "-f", "testdata/web.yaml"},
 		"--complete is about files":                            {"lint", "--complete"},
@@ -78,6 +87,80 @@ func TestSeveralSourcesAreOneInput(t *testing.T) {
 	got := running(t, reading(rest), "lint", "-f", filepath.Join(folder, "rollout.yaml"), "-f", "-", "--complete")
 	if got.code != 0 || got.err != "" {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhereNoRolloutIsNothingIsFine(t *testing.T) {
+	service := part(t, "web.yaml", 1)
+	for sentence, tc := range map[string]struct {
+		args []string
+		text string
+		code int
+		says string
+	}{
+		"a Service alone":                     {nil, service, exitFailed, "no Rollout that Istio routes was found"},
+		"a Service alone, which is allowed":   {[]string{"--allow-empty"}, service, exitFine, "0 Rollouts checked"},
+		"comments alone":                      {nil, "# nothing was rendered\n", exitFailed, "no Rollout that Istio routes was found"},
+		"blanks alone":                        {[]string{"--allow-empty"}, " \n\n", exitFailed, "stdin is empty"},
+		"a Rollout of another plugin is told": {nil, strings.Replace(part(t, "web.yaml", 0), "argoproj-labs/istio", "other/plugin", 1), exitFailed, "note: Rollout shop/web names other plugins"},
+		"what cannot be read is a finding":    {nil, "a: [\n", exitFindings, "ARI0001"},
+		"a list of objects is a finding":      {nil, "- {apiVersion: v1, kind: Service}\n", exitFindings, "wrap it in kind: List"},
+	} {
+		got := running(t, reading(tc.text), append([]string{"lint", "-f", "-"}, tc.args...)...)
+		if got.code != tc.code || !strings.Contains(got.out+got.err, tc.says) {
+			t.Errorf("%s: %+v", sentence, got)
+		}
+	}
+}
+
+func TestLinksToFilesAreFollowedAndLinksToFoldersAreNamed(t *testing.T) {
+	there, folder := t.TempDir(), t.TempDir()
+	for name, document := range map[string]int{"rollout.yaml": 0, "service.yaml": 1, "rule.yaml": 2, "routes.yaml": 3} {
+		put(t, filepath.Join(there, name), part(t, "findings.yaml", document))
+		link(t, filepath.Join(there, name), filepath.Join(folder, name))
+	}
+	link(t, there, filepath.Join(folder, "more"))
+	link(t, there, filepath.Join(folder, "..data")) // as in a mounted ConfigMap
+	root := filepath.Join(t.TempDir(), "root")
+	link(t, folder, root)
+	got := running(t, nil, "lint", "-f", root, "--complete")
+	for _, want := range []string{root + "/rollout.yaml:23: error ARI0202", "1 Rollout checked: 2 errors", "note: " + root + "/more is a link to a folder, which"} {
+		if got.code != exitFindings || !strings.Contains(got.out, want) {
+			t.Errorf("%+v, want %s", got, want)
+		}
+	}
+	if strings.Contains(got.out, "..data") {
+		t.Errorf("%s", got.out)
+	}
+	link(t, filepath.Join(there, "gone"), filepath.Join(folder, "gone.yaml"))
+	if got := running(t, nil, "lint", "-f", root); got.code != exitFailed || !strings.Contains(got.err, "gone") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func link(t *testing.T, to, from string) {
+	t.Helper()
+	if err := os.Symlink(to, from); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheOperatorsFlagsDecideAboutAHealthGate(t *testing.T) {
+	text, err := os.ReadFile("testdata/web.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gated := strings.Replace(string(text), "          argoproj-labs/istio:\n", "          argoproj-labs/istio:\n            verify: {level: Mesh}\n            healthGate: {provider: {prometheus: {address: \"http://own:9090\"}}}\n", 1)
+	for code, flags := range map[string][]string{
+		"":        nil,
+		"ARI0102": {"--prometheus-address=http://other:9090"},
+		" ":       {"--prometheus-address=http://other:9090", "--allow-prometheus-addresses=http://own:9090/"},
+		"  ":      {"--allow-prometheus-addresses=*"},
+	} {
+		got := running(t, reading(gated), append([]string{"lint", "-f", "-", "--complete"}, flags...)...)
+		if code := strings.TrimSpace(code); strings.Contains(got.out, "ARI") != (code != "") || !strings.Contains(got.out, code) || got.err != "" {
+			t.Errorf("%v: %+v", flags, got)
+		}
 	}
 }
 

@@ -9,7 +9,7 @@
 // progress and errors on Err. It never writes to a cluster.
 //
 // Exit codes: 0 all is well, 1 there are findings at or above the threshold, 2 the
-// command could not run.
+// command could not run, or there was nothing to judge.
 //
 // A new command is one function in the list commands. It binds clusterFlags to reach a
 // cluster as kubectl does, and prints through format.

@@ -79,6 +79,7 @@ func TestOutput(t *testing.T) {
 		"lint-complete.txt":     {reading(offline), []string{"lint", "-f", "-", "--complete"}, 1},
 		"lint-unreadable.txt":   {reading("a: b\n---\nkind: {{ .Values.kind }}\n"), []string{"lint", "-f", "-"}, 1},
 		"explain.txt":           {nil, []string{"lint", "--explain", "ari0404"}, 0},
+		"explain.json":          {nil, []string{"lint", "--explain", "ARI0204", "-o", "json"}, 0},
 		"explain-elsewhere.txt": {coloured, []string{"lint", "--explain", "ARI0204"}, 0},
 	} {
 		t.Run(golden, func(t *testing.T) {

@@ -110,7 +110,10 @@ func TestRoutesOfAllKinds(t *testing.T) {
 		"all that match, and none does":                   {replaced(byServices, "    - {destination: {host: web-canary}, weight: 0}\n", "", entry, "            virtualService: {name: web, allMatchingRoutes: true}\n"), "ARI0203"},
 		"no routes at all":                                {replaced(byServices, httpRoute, ""), "ARI0203"},
 		"the canary twice":                                {replaced(byServices, ours, ours+"    - {destination: {host: web-canary.shop}, weight: 0}\n"), "ARI0204"},
-		"hosts in all their forms":                        {replaced(byServices, "{host: web-stable}", "{host: web-stable.shop.svc}", "{host: web-canary}", "{host: web-canary.shop.svc.cluster.local}"), ""},
+		"hosts in all their forms":                        {replaced(byServices, "{host: web-stable}", "{host: Web-Stable}", "{host: web-canary}", "{host: web-canary.shop.svc.cluster.local}"), ""},
+		"hosts that Istio does not complete":              {replaced(byServices, "{host: web-stable}", "{host: web-stable.shop.svc}", "{host: web-canary}", "{host: web-canary.shop}"), "ARI0210"},
+		"a negative weight":                               {replaced(byServices, "{host: web-canary}, weight: 0", "{host: web-canary}, weight: -1"), "ARI0209"},
+		"negative weights that add up to 0":               {replaced(byServices, "{host: web-canary}, weight: 0", "{host: web-canary}, weight: -100"), "ARI0209"},
 		"the same names in another namespace":             {replaced(byServices, "{host: web-canary}", "{host: web-canary.other.svc.cluster.local}"), "ARI0204"},
 		"a header route step with tcp routes only":        {replaced(byServices, httpRoute, tcp, "      - setWeight: 20\n", header+"      - setWeight: 20\n", "        plugins:\n", "        managedRoutes: [{name: testers}]\n        plugins:\n"), "ARI0230"},
 		"both Services are one":                           {replaced(byServices, "canaryService: web-canary", "canaryService: web-stable"), "ARI0101"},
@@ -152,6 +155,12 @@ func TestOtherVirtualServices(t *testing.T) {
 		"a gateway route to another Service":          {bySubsets + "---\n" + replaced(gatewayRoute, "host: web.shop", "host: cart.shop"), ""},
 		"a route of ours before, with an empty match": {replaced(bySubsets, http, http+"  - {name: all, match: [{}], route: [{destination: {host: web, subset: stable}}]}\n"), "ARI0221"},
 		"a route before, with any path":               {replaced(bySubsets, http, http+"  - {name: all, match: [{name: x, uri: {prefix: /}}], route: [{destination: {host: web, subset: stable}}]}\n"), "ARI0221"},
+		"a route before, with any path by a regex":    {replaced(bySubsets, http, http+"  - {name: all, match: [{uri: {regex: ^/.*$}}], route: [{destination: {host: web, subset: stable}}]}\n"), "ARI0221"},
+		"a route before, with a part of the paths":    {replaced(bySubsets, http, http+"  - {name: all, match: [{uri: {regex: ^/.*x$}}], route: [{destination: {host: web, subset: stable}}]}\n"), ""},
+		"a mirror route of any path, by a regex":      {replaced(bySubsets, managing("{name: shadow}, {name: testers}", strings.Replace(mirror, "prefix: /", "regex: /.*", 1)+header).replace...), "ARI0231"},
+		"a gateway route by subsets to the Service":   {bySubsets + "---\n" + gatewayRoute, "ARI0222"},
+		"a gateway route to a side":                   {byServices + replaced(rootRoute, "host: web.shop", "host: web-stable.shop"), ""},
+		"a gateway route to a Service that is not in": {byServices + "---\n" + gatewayRoute, ""},
 		"a route before, any path of one gateway":     {replaced(bySubsets, http, http+"  - {name: all, match: [{uri: {prefix: /}, gateways: [x]}], route: [{destination: {host: web, subset: stable}}]}\n"), ""},
 		"a route before, any path without a header":   {replaced(bySubsets, http, http+"  - {name: all, match: [{withoutHeaders: {x: {}}}], route: [{destination: {host: web, subset: stable}}]}\n"), ""},
 		"a catch-all redirect before":                 {replaced(bySubsets, http, http+"  - {name: all, redirect: {uri: /x}}\n"), "ARI0221"},
@@ -216,11 +225,17 @@ func TestOtherWriters(t *testing.T) {
 	tracked := func(name string) string {
 		return replaced(bySubsets, "kind: VirtualService\nmetadata:\n", "kind: VirtualService\nmetadata:\n  uid: 1-2\n  annotations: {\"argocd.argoproj.io/tracking-id\": \""+name+":networking.istio.io/VirtualService:shop/web\"}\n")
 	}
+	plain := func(name string) string {
+		return "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: " + name + ", namespace: argocd}\nspec:\n  destination: {namespace: shop}\n"
+	}
 	kustomized := func(more string) string {
 		return replaced(bySubsets, "kind: VirtualService\nmetadata:\n", "kind: VirtualService\nmetadata:\n  labels: {kustomize.toolkit.fluxcd.io/name: apps}\n"+more)
 	}
 	assertCodes(t, map[string]expect{
 		"an ApplicationSet without rules":                {bySubsets + set, "ARI0502"},
+		"an Application with rules among others":         {bySubsets + "---\n" + plain("redis") + "---\n" + application + argoRule + "---\n" + plain("apps"), ""},
+		"Applications, all without rules":                {bySubsets + "---\n" + plain("redis") + "---\n" + plain("apps"), "ARI0502"},
+		"a HelmRelease with rules among others":          {bySubsets + "---\n" + strings.ReplaceAll(replaced(release, "kind: VirtualService", "kind: Deployment"), "name: shop", "name: redis") + "---\n" + release + fluxRule, ""},
 		"an Application for another namespace":           {bySubsets + "---\n" + replaced(application, "{namespace: shop}", "{namespace: other}"), ""},
 		"an Application, and a split by Services":        {byServices + "---\n" + application, ""},
 		"the Application that tracks an object":          {tracked("shop") + "---\n" + application, "ARI0502"},
@@ -250,6 +265,9 @@ func TestAmbient(t *testing.T) {
 }
 
 func TestExternalHosts(t *testing.T) {
+	entryOf := func(host string) string {
+		return "---\napiVersion: networking.istio.io/v1\nkind: ServiceEntry\nmetadata: {name: cart, namespace: shop}\nspec: {hosts: [" + host + "]}\n"
+	}
 	external := func(host string) string {
 		return replaced(bySubsets, canary, canary+"    - {destination: {host: "+host+"}, weight: 1}\n", "weight: 100", "weight: 99")
 	}
@@ -257,6 +275,10 @@ func TestExternalHosts(t *testing.T) {
 		"a host outside of the cluster":             {external("api.example.com"), "ARI0212"},
 		"a host that looks like service.namespace":  {external("example.com"), "ARI0212"},
 		"a Service of a namespace that is known":    {external("cart.shop"), "ARI0210 ARI0212"},
+		"a ServiceEntry has the host":               {external("cart.shop") + entryOf("cart.shop"), "ARI0212"},
+		"a ServiceEntry has hosts like it":          {external("cart.shop") + entryOf("\"*.shop\""), "ARI0212"},
+		"a ServiceEntry has another host":           {external("cart.shop") + entryOf("cart.shop.svc.cluster.local"), "ARI0210 ARI0212"},
+		"a rule for a host that is not completed":   {replaced(bySubsets, "  host: web\n", "  host: web.shop\n"), "ARI0210"},
 		"a Service of another namespace, by domain": {external("cart.other.svc.cluster.local"), "ARI0210 ARI0212"},
 	})
 }

@@ -17,10 +17,10 @@ var configChecks = []*Check{
 		Not:     "The routes, labels and steps of such a Rollout are checked once its block can be read.",
 	},
 	{
-		Code: "ARI0102", Severity: Warning, Title: "An object in another namespace", judge: foreignNamespace,
-		Happens: "The plugin refuses it unless its operator allows that namespace: every call ends with this error.",
-		Instead: "Name an object in the Rollout's own namespace, or have the plugin started with --allow-cross-namespace.",
-		Not:     "If the operator allows it, give this command the same --allow-cross-namespace.",
+		Code: "ARI0102", Severity: Warning, Title: "A namespace or a Prometheus that the operator does not allow", judge: notAllowed,
+		Happens: "The plugin refuses it unless its operator allows that namespace or server: every call ends with this error.",
+		Instead: "Name an object in the Rollout's own namespace, or have the plugin started with --allow-cross-namespace; for a healthGate, with --prometheus-address or --allow-prometheus-addresses.",
+		Not:     "If the operator allows it, give this command the same flags. A healthGate's server is judged only if one of the two flags for it is given.",
 	},
 	{
 		Code: "ARI0103", Severity: Error, Title: "The native block and the plugin's are both there", judge: bothRouters,
@@ -44,7 +44,7 @@ func invalidBlock(s *subject, tell tell) {
 	}
 }
 
-func foreignNamespace(s *subject, tell tell) {
+func notAllowed(s *subject, tell tell) {
 	for _, problem := range s.foreign {
 		tell(s.o, problem.Field, "%s", problem.ErrorBody())
 	}

@@ -11,7 +11,8 @@ var (
 	unreadable = &Check{
 		Code: "ARI0001", Severity: Error, Title: "The text cannot be read",
 		Happens: "Neither kubectl nor this command can read it; the document was not checked.",
-		Instead: "Correct the place that the message names. Render templates first, and pipe the result in with -f -.",
+		Instead: "Correct the place that the message names. Render templates first, and pipe the result in with -f -. Put a line with --- between several JSON texts in one file, wrap a list in kind: List, and split a file of more than 16 MiB.",
+		Not:     "A .json file that names no kind is ARI0002.",
 	}
 	noObject = &Check{
 		Code: "ARI0002", Severity: Info, Title: "A document that is no Kubernetes object",
@@ -22,18 +23,19 @@ var (
 	nameless = &Check{
 		Code: "ARI0003", Severity: Error, Title: "An object without a name",
 		Happens: "The API server refuses it, or makes up a name that nothing else can refer to.",
-		Instead: "Give metadata.name.",
+		Instead: "Give metadata.name, in quotes if it is a number.",
 	}
 	sameName = &Check{
-		Code: "ARI0004", Severity: Warning, Title: "Two objects with one name",
-		Happens: "kubectl apply writes one over the other, so that the order of the files decides.",
-		Instead: "Remove one, or check the variants (overlays, before and after) one by one.",
+		Code: "ARI0004", Severity: Error, Title: "Two objects with one name",
+		Happens: "kubectl apply writes one over the other, so that the order of the files decides; only one of the two was checked.",
+		Instead: "Remove one, or check the variants (environments, before and after) one by one. With Kustomize check what it renders: kubectl kustomize DIR, piped in with -f -.",
+		Not:     "Equal contents are a note. Of a Rollout it is always said, of other objects if a Rollout names them. A Rollout without spec.strategy is taken for a patch, and the other one is checked.",
 	}
 	twice = &Check{
 		Code: "ARI0005", Severity: Error, Title: "A field that stands twice",
-		Happens: "The API server refuses the object, or one of the two values is lost.",
+		Happens: "One of the two values is lost: here and with kubectl the last one counts, other tools refuse the file.",
 		Instead: "Remove one of them.",
-		Not:     "What a merge (<<) brings and the mapping overrides is no repetition.",
+		Not:     "What a merge (<<) brings and the mapping overrides is no repetition, and documents without a kind are not looked at.",
 	}
 )
 
@@ -56,12 +58,16 @@ func wrongType(s *subject, tell tell) {
 	if s.malformed == nil {
 		return
 	}
+	path, err := faultyField(s.o.content)
+	if err == nil { // it is the whole that cannot be read
+		path, err = "spec", s.malformed
+	}
 	var wrong *json.UnmarshalTypeError
-	if errors.As(s.malformed, &wrong) {
-		tell(s.o, wrong.Field, "%s stands here, and %s is wanted", wrong.Value, wrong.Type)
+	if errors.As(err, &wrong) {
+		tell(s.o, path, "%s stands here, and %s is wanted", standing(wrong.Value), wanted(wrong.Type))
 		return
 	}
-	tell(s.o, "spec", "it cannot be read: %s", cut(s.malformed.Error()))
+	tell(s.o, path, "it cannot be read: %s", cut(err.Error()))
 }
 
 var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)

@@ -211,20 +211,20 @@ func (s *subject) tellLacking(all []selection, tell tell, version bool) {
 			switch {
 			case pinned != version:
 			case there:
-				tell(x.o, x.field+"."+bracketed(key), "%s asks for %s=%s, and the pods of %s have %s=%s", x.what, key, x.labels[key], s.o, key, have)
+				tell(x.o, x.field+below(key), "%s asks for %s=%s, and the pods of %s have %s=%s", x.what, key, x.labels[key], s.o, key, have)
 			default:
-				tell(x.o, x.field+"."+bracketed(key), "%s asks for %s=%s, and the pods of %s have only %s", x.what, key, x.labels[key], s.o, namesIn(pods))
+				tell(x.o, x.field+below(key), "%s asks for %s=%s, and the pods of %s have only %s", x.what, key, x.labels[key], s.o, namesIn(pods))
 			}
 		}
 	}
 }
 
-// bracketed is a label's key as a part of a path.
-func bracketed(key string) string {
-	if strings.ContainsAny(key, "./[]\"") {
-		return fmt.Sprintf("[%q]", key)
+// below is a name as the next part of a path: .app, or ["app.example/name"].
+func below(name string) string {
+	if name == "" || strings.ContainsAny(name, "./[]\"") {
+		return fmt.Sprintf("[%q]", name)
 	}
-	return key
+	return "." + name
 }
 
 func namesIn(labels map[string]string) string {

@@ -20,7 +20,7 @@ var managedChecks = []*Check{
 		Code: "ARI0231", Severity: Warning, Title: "A managed route behind one that takes every request", judge: shadowedRoutes,
 		Happens: "Managed routes stand in the order of managedRoutes, and the first that matches counts: the later one gets no request.",
 		Instead: "Put the wider one last in trafficRouting.managedRoutes.",
-		Not:     "Only a mirror step without any condition counts as taking every request, and only while both routes are there.",
+		Not:     "Only a mirror step without any condition, as in ARI0221, counts as taking every request, and only while both routes are there.",
 	},
 	{
 		Code: "ARI0232", Severity: Warning, Title: "A route of yours with the name of a managed route", judge: borrowedNames,
@@ -116,7 +116,7 @@ func shadowedRoutes(s *subject, tell tell) {
 // takesAll tells a managed route whose step sets no condition.
 func takesAll(route virtualservice.ManagedRoute) bool {
 	return route.Mirror != nil && slices.ContainsFunc(route.Mirror.Match, func(match virtualservice.MirrorMatch) bool {
-		anyPath := match.Path == nil || *match.Path == virtualservice.StringMatch{Prefix: "/"} || *match.Path == virtualservice.StringMatch{Regex: ".*"}
+		anyPath := match.Path == nil || *match.Path == virtualservice.StringMatch{Prefix: "/"} || *match.Path == virtualservice.StringMatch{Regex: match.Path.Regex} && everyPath(match.Path.Regex)
 		return match.Method == nil && anyPath && len(match.Headers) == 0
 	})
 }

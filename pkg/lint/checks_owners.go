@@ -19,13 +19,13 @@ var ownerChecks = []*Check{
 		Code: "ARI0502", Severity: Warning, Title: "Argo CD without its two ignore rules", judge: argoWithoutIgnore,
 		Happens: "Argo CD shows the application as OutOfSync during a canary, and a sync writes git's weights and labels back; the plugin corrects them, again and again.",
 		Instead: "Add the ignoreDifferences of docs/gitops.md to the Application, one for VirtualServices and, with subsets, one for DestinationRules.",
-		Not:     "An Application is taken to be the Rollout's if its tracking label or annotation says so or, in files, if it deploys into the Rollout's namespace. Rules in argocd-cm cannot be seen here: ignore the code then.",
+		Not:     "An Application is taken to be the Rollout's if its tracking label or annotation says so or, in files, if it deploys into the Rollout's namespace; of several that do, one with the rules is enough. Rules in argocd-cm cannot be seen here: ignore the code then.",
 	},
 	{
 		Code: "ARI0503", Severity: Warning, Title: "Flux without its ignore rules", judge: fluxWithoutIgnore,
 		Happens: "Flux writes git's weights and labels back during a canary; the plugin corrects them, again and again.",
 		Instead: "Add the rules of docs/gitops.md to the HelmRelease; for a Kustomization, the annotation kustomize.toolkit.fluxcd.io/ssa: IfNotPresent on the two objects.",
-		Not:     "Not for a HelmRelease without driftDetection.mode: enabled, and a Kustomization is recognised only by the labels that it leaves on objects in a cluster.",
+		Not:     "Not for a HelmRelease without driftDetection.mode: enabled; of several for one namespace in files, one with the rules is enough. And a Kustomization is recognised only by the labels that it leaves on objects in a cluster.",
 	},
 	{
 		Code: "ARI0504", Severity: Warning, Title: "Ambient mode without a waypoint", judge: noWaypoint,
@@ -52,20 +52,41 @@ func twoScalers(s *subject, tell tell) {
 }
 
 func argoWithoutIgnore(s *subject, tell tell) {
+	var deployers []*object
 	for _, o := range slices.Concat(s.w.byKind[applicationKind], s.w.byKind[applicationSetKind]) {
-		path := []string{"spec"}
-		if o.groupKind == applicationSetKind {
-			path = []string{"spec", "template", "spec"}
+		if s.deployedBy(o, at(o.content, applicationSpec(o)...)) {
+			deployers = append(deployers, o)
 		}
-		spec := at(o.content, path...)
-		if !s.deployedBy(o, spec) {
+	}
+	s.tellWithoutRule(deployers, tell, func(o *object, kind string) (string, bool) {
+		path := applicationSpec(o)
+		return strings.Join(path, ".") + ".ignoreDifferences", ignores(at(o.content, path...), kind)
+	})
+}
+
+// applicationSpec is where an Application's spec stands.
+func applicationSpec(o *object) []string {
+	if o.groupKind == applicationSetKind {
+		return []string{"spec", "template", "spec"}
+	}
+	return []string{"spec"}
+}
+
+// tellWithoutRule reports each written kind for which none of the deployers has a rule:
+// in files it is not known which of them deploys the Rollout. has returns where a rule
+// would stand, and whether there is one.
+func (s *subject) tellWithoutRule(deployers []*object, tell tell, has func(*object, string) (string, bool)) {
+	for _, kind := range s.writtenKinds() {
+		ruled := slices.ContainsFunc(deployers, func(o *object) bool { _, is := has(o, kind); return is })
+		if ruled || len(deployers) == 0 {
 			continue
 		}
-		for _, kind := range s.writtenKinds() {
-			if !ignores(spec, kind) {
-				tell(o, strings.Join(path, ".")+".ignoreDifferences", "no rule for %s, of which the plugin changes fields for %s", kind, s.o)
-			}
+		first, others := deployers[0], ""
+		if more := len(deployers) - 1; more > 0 {
+			others = fmt.Sprintf(", nor in the %d others for its namespace", more)
 		}
+		field, _ := has(first, kind)
+		tell(first, field, "no rule for %s, of which the plugin changes fields for %s%s", kind, s.o, others)
 	}
 }
 
@@ -102,16 +123,15 @@ func ignores(spec any, kind string) bool {
 }
 
 func fluxWithoutIgnore(s *subject, tell tell) {
+	var releases []*object
 	for _, o := range s.w.byKind[helmReleaseKind] {
-		if o.text("spec", "driftDetection", "mode") != "enabled" || !s.releasedBy(o) {
-			continue
-		}
-		for _, kind := range s.writtenKinds() {
-			if !driftIgnores(o, kind) {
-				tell(o, "spec.driftDetection.ignore", "no rule for %s, of which the plugin changes fields for %s", kind, s.o)
-			}
+		if o.text("spec", "driftDetection", "mode") == "enabled" && s.releasedBy(o) {
+			releases = append(releases, o)
 		}
 	}
+	s.tellWithoutRule(releases, tell, func(o *object, kind string) (string, bool) {
+		return "spec.driftDetection.ignore", driftIgnores(o, kind)
+	})
 	for _, o := range s.written() {
 		name := o.labels("metadata", "labels")["kustomize.toolkit.fluxcd.io/name"]
 		how := strings.ToLower(o.labels("metadata", "annotations")["kustomize.toolkit.fluxcd.io/ssa"])

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
@@ -51,8 +52,8 @@ var routeChecks = []*Check{
 		Not:     "Weights of the Rollout's own two destinations may add up to anything: they are written anew.",
 	},
 	{
-		Code: "ARI0209", Severity: Error, Title: "A route whose weights are all 0", judge: weightless,
-		Happens: "Istio refuses a VirtualService with a route of several destinations without any weight.",
+		Code: "ARI0209", Severity: Error, Title: "A route whose weights are all 0, or one of them below 0", judge: weightless,
+		Happens: "Istio refuses a VirtualService with a negative weight, or with a route of several destinations without any weight.",
 		Instead: "Write weight: 100 for the stable and weight: 0 for the canary destination.",
 		Not:     "A route with a single destination needs no weight.",
 	},
@@ -164,14 +165,20 @@ func (s *subject) weights() []int32 {
 	return weights
 }
 
+func negative(route virtualservice.Route) bool {
+	return slices.ContainsFunc(route.Destinations, func(d virtualservice.Destination) bool { return d.Weight < 0 })
+}
+
 func weightless(s *subject, tell tell) {
 	for _, x := range s.services {
 		for _, route := range x.routes {
 			var sum int64
 			for _, d := range route.Destinations {
-				sum += d.Weight
+				if sum += max(d.Weight, 0); d.Weight < 0 {
+					tell(x.o, destinationField(route, d, ".weight"), "the weight is %d, below 0", d.Weight)
+				}
 			}
-			if sum == 0 && len(route.Destinations) > 1 {
+			if sum == 0 && !negative(route) && len(route.Destinations) > 1 {
 				tell(x.o, routeField(route, ".route"), "route %s has %d destinations and no weight", route, len(route.Destinations))
 			}
 		}

@@ -56,6 +56,12 @@ var stepChecks = []*Check{
 		Happens: "The controller rejects the Rollout as invalid and does nothing for it.",
 		Instead: "Remove one of the two: with dynamicStableScale the stable is scaled with the weight, and no delay applies.",
 	},
+	{
+		Code: "ARI0410", Severity: Error, Title: "A Rollout that the controller rejects", judge: rejected, native: true,
+		Happens: "The controller rejects the Rollout as invalid and does nothing for it.",
+		Instead: "Correct what the message names; a step has exactly one of setWeight, pause, setCanaryScale, experiment, analysis, setHeaderRoute, setMirrorRoute and plugin.",
+		Not:     "These are not all of the controller's rules; of a pod template only the labels are judged.",
+	},
 }
 
 func unguardedWindow(s *subject, tell tell) {

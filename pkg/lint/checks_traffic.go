@@ -14,8 +14,8 @@ var trafficChecks = []*Check{
 	{
 		Code: "ARI0210", Severity: Error, Title: "A host that does not exist", judge: missingHosts,
 		Happens:   "Requests to this destination fail with 503.",
-		Instead:   "Correct the host, or create the Service.",
-		Not:       "Hosts of a ServiceEntry in the input and names outside of the cluster are accepted; offline a Service that is not in the input is a note. A Service that only another cluster of the mesh has is not seen: ignore the code then.",
+		Instead:   "Correct the host, or create the Service. Istio completes names without a dot only: write web or web.shop.svc.cluster.local, not web.shop or web.shop.svc.",
+		Not:       "Hosts of a ServiceEntry in the input and names outside of the cluster are accepted, as is example.com if the input has nothing of a namespace called com; offline a Service that is not in the input is a note. A Service that only another cluster of the mesh has is not seen: ignore the code then.",
 		Elsewhere: "Istio IST0101, Kiali KIA1101",
 	},
 	{
@@ -41,7 +41,7 @@ var trafficChecks = []*Check{
 		Code: "ARI0221", Severity: Warning, Title: "A route that catches everything before ours", judge: catchAll,
 		Happens:   "No request reaches the Rollout's route, nor the header and mirror routes that are put before it: the weights have no effect.",
 		Instead:   "Move the catch-all behind the Rollout's route, or give it a match.",
-		Not:       "Only a route without any condition counts: no match, an empty one, or the path prefix /.",
+		Not:       "Only a route without any condition counts: no match, an empty one, the path prefix /, or a regular expression for every path, as in ^/.*$.",
 		Elsewhere: "Istio IST0130",
 	},
 	{
@@ -56,18 +56,65 @@ var trafficChecks = []*Check{
 		Happens: "The plugin lets the older Rollout have it and refuses all calls for the younger one.",
 		Instead: "Give each Rollout routes, subsets and names of managed routes of its own.",
 	},
+	{
+		Code: "ARI0224", Severity: Info, Title: "A route to a Service of both sides", judge: rootService,
+		Happens: "Requests that take this route go to stable and canary pods alike, by the number of pods and not by weight. A gateway does not follow the routes that the mesh has for that Service.",
+		Instead: "Give the route both Services and let the Rollout handle it, or name the stable Service.",
+		Not:     "Only for a split by Services (with subsets it is ARI0222), for Services in the input whose selector matches the pod template, and not for destinations with weight 0 beside others.",
+	},
 }
 
 func missingHosts(s *subject, tell tell) {
+	for _, r := range s.rules {
+		if r.dr != nil && s.w.unfinished(r.dr.Host) {
+			tell(r.o, "spec.host", "%s", s.w.finished(r.dr.Host))
+		}
+	}
 	for _, x := range s.services {
 		for _, route := range x.routes {
 			for _, d := range route.Destinations {
-				if s.w.hostMissing(d.Host, x.o.Namespace) {
-					tell(x.o, destinationField(route, d, ".destination.host"), "there is no Service for host %s", d.Host)
+				at := destinationField(route, d, ".destination.host")
+				if s.w.unfinished(d.Host) {
+					tell(x.o, at, "%s", s.w.finished(d.Host))
+				} else if s.w.hostMissing(d.Host, x.o.Namespace) {
+					tell(x.o, at, "there is no Service for host %s", d.Host)
 				}
 			}
 		}
 	}
+}
+
+// unfinished tells a name like web.shop or web.shop.svc, which the plugin understands
+// and Istio does not: there only names without a dot are completed (destination.host in
+// istio.io/api).
+func (w *world) unfinished(host string) bool {
+	labels := strings.Split(strings.ToLower(host), ".")
+	switch {
+	case len(labels) == 2 && w.namespaces[labels[1]]:
+	case len(labels) == 3 && labels[2] == "svc":
+	default:
+		return false
+	}
+	return !w.entryNames(host)
+}
+
+// entryNames tells whether a ServiceEntry has the host as it is written.
+func (w *world) entryNames(host string) bool {
+	return slices.ContainsFunc(w.byKind[serviceEntryKind], func(o *object) bool {
+		return slices.ContainsFunc(o.texts("spec", "hosts"), func(entry string) bool {
+			suffix, wild := strings.CutPrefix(entry, "*")
+			return strings.EqualFold(entry, host) || wild && strings.HasSuffix(host, suffix)
+		})
+	})
+}
+
+// finished says what to write in place of an unfinished host.
+func (w *world) finished(host string) string {
+	domain := w.options.ClusterDomain
+	if domain == "" {
+		domain = hostname.DefaultClusterDomain
+	}
+	return fmt.Sprintf("Istio does not complete host %s, as there is a dot in it: write %s.svc.%s", host, strings.TrimSuffix(strings.ToLower(host), ".svc"), domain)
 }
 
 func destinationField(route virtualservice.Route, d virtualservice.Destination, below string) string {
@@ -78,7 +125,7 @@ func destinationField(route virtualservice.Route, d virtualservice.Destination, 
 func (w *world) serviceOf(host, namespace string) (o *object, missing bool) {
 	canonical := w.canonical(host, namespace)
 	ns, name, ok := hostname.Service(canonical, w.options.ClusterDomain)
-	if !ok || w.entryFor(canonical) {
+	if !ok || w.entryFor(canonical) || w.entryNames(host) {
 		return nil, false
 	}
 	if strings.Count(canonical, ".") == 1 && !w.namespaces[ns] {
@@ -258,7 +305,7 @@ func open(block map[string]json.RawMessage) bool {
 		case "name", "statPrefix", "ignoreUriCase":
 		case "uri":
 			var uri map[string]string
-			if json.Unmarshal(condition, &uri) != nil || len(uri) != 1 || uri["prefix"] != "/" && uri["regex"] != ".*" {
+			if json.Unmarshal(condition, &uri) != nil || len(uri) != 1 || uri["prefix"] != "/" && !everyPath(uri["regex"]) {
 				return false
 			}
 		default:
@@ -268,40 +315,10 @@ func open(block map[string]json.RawMessage) bool {
 	return true
 }
 
-func withoutSubset(s *subject, tell tell) {
-	if len(s.rules) == 0 {
-		return
-	}
-	for _, o := range s.w.byKind[virtualServiceKind] {
-		vs := s.w.services[o]
-		for _, route := range slices.Concat(vs.HTTP, vs.TLS, vs.TCP) {
-			if s.handles(o, route) {
-				continue
-			}
-			for _, d := range route.Destinations {
-				if d.Subset == "" && (d.Weight > 0 || len(route.Destinations) == 1) && s.isHost(d.Host, o.Namespace) {
-					tell(o, destinationField(route, d, ".destination"), "route %s sends to host %s without a subset", route, d.Host)
-				}
-			}
-		}
-	}
-}
-
-// handles tells whether the route is one of the subject's own.
-func (s *subject) handles(o *object, route virtualservice.Route) bool {
-	return slices.ContainsFunc(s.services, func(x *routed) bool {
-		return x.o == o && slices.ContainsFunc(x.routes, func(r virtualservice.Route) bool {
-			return r.Protocol == route.Protocol && r.Index == route.Index
-		})
-	})
-}
-
-// isHost tells whether a host is that of one of the sides.
-func (s *subject) isHost(host, namespace string) bool {
-	canonical := s.w.canonical(host, namespace)
-	return slices.ContainsFunc(s.sides(), func(side virtualservice.Side) bool {
-		return side.Host != "" && s.w.same(canonical, side.Host)
-	})
+// everyPath tells the usual ways to write a regular expression for every path.
+func everyPath(regex string) bool {
+	bare := strings.TrimSuffix(strings.TrimPrefix(regex, "^"), "$")
+	return slices.Contains([]string{".*", "/.*", "(.*)", "/(.*)"}, bare)
 }
 
 // rivals are reported at the second of two Rollouts in the input: which is older it

@@ -32,7 +32,7 @@ type fault struct {
 
 func (f fault) Error() string { return f.message }
 
-// textOf refuses what is no text. A byte order mark is the parser's to pass over.
+// textOf refuses what is no text.
 func textOf(data []byte) ([]byte, error) {
 	switch {
 	case len(data) > MaxBytes:
@@ -47,7 +47,15 @@ func textOf(data []byte) ([]byte, error) {
 	if at >= 0 {
 		return nil, fault{line: 1 + bytes.Count(data[:at], []byte("\n")), message: fmt.Sprintf("byte %d is no UTF-8 text: this is no YAML or JSON file", at)}
 	}
-	return data, nil
+	return withoutMarks(data), nil
+}
+
+// withoutMarks cuts byte order marks at the beginnings of lines, where files that were
+// put one behind the other leave them. Nothing else that YAML allows begins so.
+func withoutMarks(data []byte) []byte {
+	const mark = "\ufeff"
+	data = bytes.TrimPrefix(data, []byte(mark))
+	return bytes.ReplaceAll(data, []byte("\n"+mark), []byte("\n"))
 }
 
 func invalidAt(data []byte) int {
@@ -90,11 +98,12 @@ func documents(text []byte) []document {
 	return all
 }
 
-// hinted adds what a template needs, which is no YAML before it is rendered.
-func (d document) hinted(err error) error {
+// hinted adds what a template needs, which is no YAML before it is rendered. command is
+// how a person calls the program.
+func (d document) hinted(err error, command string) error {
 	var f fault
 	if errors.As(err, &f) && bytes.Contains(d.text, []byte("{{")) {
-		f.message += "; it looks like a template: render it first, as in: helm template . | … lint -f -"
+		f.message += "; it looks like a template: render it first, as in: helm template . | " + command + " lint -f -"
 		return f
 	}
 	return err
@@ -169,5 +178,8 @@ func (d document) fault(err error) fault {
 		line = d.before + max(number, 1)
 	}
 	message := "not valid YAML: " + strings.TrimPrefix(text, strings.Join(found[:min(len(found), 1)], ""))
+	if bytes.HasPrefix(bytes.TrimSpace(d.text), []byte("{")) && strings.Contains(text, "<document start>") {
+		message += "; several JSON texts in one file need a line with --- between them"
+	}
 	return fault{line: line, message: message}
 }

@@ -15,7 +15,7 @@ func FuzzLint(f *testing.F) {
 	f.Add([]byte(list(faultyBase())))
 	f.Add([]byte(laughs(5)))
 	for _, row := range grid {
-		text := bySubsets
+		text := row.finds.base + bySubsets
 		for i := 0; i+1 < len(row.finds.replace); i += 2 {
 			text = strings.Replace(text, row.finds.replace[i], row.finds.replace[i+1], 1)
 		}

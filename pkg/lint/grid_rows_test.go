@@ -35,6 +35,22 @@ spec:
   - route:
     - destination: {host: web.shop.svc.cluster.local}
 `
+	rootRoute = `---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {selector: {app: web}}
+---
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: edge, namespace: shop}
+spec:
+  hosts: [shop.example]
+  gateways: [public]
+  http:
+  - route:
+    - destination: {host: web.shop.svc.cluster.local}
+`
 	secondRule = `apiVersion: networking.istio.io/v1
 kind: DestinationRule
 metadata: {name: other, namespace: shop}
@@ -226,6 +242,10 @@ var grid = map[string]cell{
 		finds: with(strings.ReplaceAll(secondRollout+"primary"+itsRule, "2", "")), near: with(secondRollout+"second"+itsRule, twoPairs...),
 		says: "is handled by Rollout shop/web too",
 	},
+	"ARI0224": {
+		finds: bare(byServices + rootRoute), near: bare(byServices + strings.Replace(rootRoute, "{app: web}", "{app: gateway}", 1)),
+		field: "destination.host", says: "selects the pods of both sides of Rollout shop/web",
+	},
 	"ARI0230": {
 		finds: managing("{name: shadow}", "      - setMirrorRoute: {name: shadow, match: [{path: {exact: /b}}]}\n", "  - name: primary\n", "  - name: primary\n    match: [{uri: {exact: /a}}]\n"),
 		near:  managing("{name: shadow}", "      - setMirrorRoute: {name: shadow, match: [{path: {exact: /b}}]}\n", "  - name: primary\n", "  - name: primary\n    match: [{uri: {prefix: /b}}]\n"),
@@ -316,6 +336,10 @@ var grid = map[string]cell{
 		finds: edit(routing, "      dynamicStableScale: true\n      scaleDownDelaySeconds: 5\n"+routing, block, block+"            verify: {level: Mesh}\n"),
 		near:  edit(routing, "      dynamicStableScale: false\n      scaleDownDelaySeconds: 5\n"+routing),
 		field: "scaleDownDelaySeconds", says: "is 5",
+	},
+	"ARI0410": {
+		finds: edit("      - pause: {}\n", "      - pause: {duration: 5 minutes}\n"), near: edit("      - pause: {}\n", "      - pause: {duration: 5m}\n"),
+		field: "steps[1].pause.duration", says: `"5 minutes" is no duration`,
 	},
 	"ARI0501": {
 		finds: with(autoscaler), near: with(autoscaler, "  replicas: 10\n", ""),

@@ -76,6 +76,7 @@ spec:
 
 // variant is the base with some of its text replaced, and more objects behind it.
 type variant struct {
+	base    string   // empty: bySubsets
 	replace []string // old, new, old, new …
 	more    string
 	options func(*lint.Options)
@@ -84,6 +85,9 @@ type variant struct {
 func (v variant) text(t *testing.T) string {
 	t.Helper()
 	text := bySubsets
+	if v.base != "" {
+		text = v.base
+	}
 	for i := 0; i+1 < len(v.replace); i += 2 {
 		if n := strings.Count(text, v.replace[i]); n != 1 {
 			t.Fatalf("%q stands %d times in the base", v.replace[i], n)
@@ -116,6 +120,9 @@ type cell struct {
 }
 
 func edit(replace ...string) variant { return variant{replace: replace} }
+
+// bare is a text of its own.
+func bare(text string) variant { return variant{base: text} }
 
 func with(more string, replace ...string) variant { return variant{more: more, replace: replace} }
 

@@ -31,6 +31,8 @@ func TestTheFormOfTheTextMakesNoDifference(t *testing.T) {
 	for sentence, text := range map[string]string{
 		"Windows line ends":                         strings.ReplaceAll(faultyBase(), "\n", "\r\n"),
 		"a byte order mark":                         "\ufeff" + faultyBase(),
+		"a byte order mark behind each separator":   strings.ReplaceAll(faultyBase(), "---\n", "---\n\ufeff"),
+		"a byte order mark before each separator":   strings.ReplaceAll(faultyBase(), "---\n", "\ufeff---\n"),
 		"no line end at the end":                    strings.TrimRight(faultyBase(), "\n"),
 		"comments and blanks behind the separators": strings.ReplaceAll(faultyBase(), "---\n", "---   # next\n"),
 		"a document's end before the separators":    strings.ReplaceAll(faultyBase(), "---\n", "---\n"),
@@ -171,6 +173,12 @@ func TestWhatCannotBeReadIsSaidWithItsLine(t *testing.T) {
 		"a tag that means nothing":          {"a: !!binary \"%%%\"\n", 1, ""},
 		"a text":                            {"Hello, world\n", 1, "no Kubernetes object"},
 		"a list":                            {"- a\n- b\n", 1, "no Kubernetes object"},
+		"a list of objects":                 {"- apiVersion: v1\n  kind: Pod\n", 1, "wrap it in kind: List"},
+		"a list of objects, as JSON":        {`[{"apiVersion": "v1", "kind": "Pod"}]`, 1, "wrap it in kind: List"},
+		"a kind that is a number":           {"apiVersion: v1\nkind: 3\n", 1, "kind is 3, which is no text"},
+		"a version that is a list":          {"apiVersion: [v1]\nkind: Pod\n", 1, "apiVersion is a list, which is no text"},
+		"a name that is a number":           {"apiVersion: v1\nkind: Service\nmetadata:\n  name: 123\n", 4, "metadata.name is 123, which is no text"},
+		"a namespace that is a number":      {"apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n  namespace: 0.1\n", 5, "metadata.namespace is 0.1, which is no text"},
 		"a kind without a version":          {"kind: Rollout\nmetadata: {name: web}\n", 1, "apiVersion and kind are missing"},
 		"items that are no objects":         {"apiVersion: v1\nkind: List\nitems:\n- 1\n", 4, "no Kubernetes object"},
 		"a known kind without a name":       {"apiVersion: v1\nkind: Service\n", 1, "no name"},
@@ -178,7 +186,8 @@ func TestWhatCannotBeReadIsSaidWithItsLine(t *testing.T) {
 		"a field that stands twice":         {"apiVersion: v1\nkind: Pod\nkind: Pod\n", 3, "stands twice"},
 		"the second of several documents":   {"# a\n---\nb: [\n---\nc: d\n", 3, "not valid YAML"},
 		"a repeated field in a JSON text":   {`{"apiVersion": "v1", "kind": "Pod",` + "\n" + `"kind": "Pod"}`, 2, "stands twice"},
-		"two JSON texts, one after another": {"{\"a\": 1}\n{\"b\": 2}\n", 1, "expected <document start>"},
+		"two JSON texts, one after another": {"{\"a\": 1}\n{\"b\": 2}\n", 1, "several JSON texts in one file need a line with ---"},
+		"a template, with the command":      {"a: {{ .Values.a }}\n", 1, "helm template . | rollouts-plugin-trafficrouter-istio lint -f -"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			report := lintText(tc.text)
@@ -193,6 +202,33 @@ func TestWhatCannotBeReadIsSaidWithItsLine(t *testing.T) {
 				t.Errorf("%+v", f)
 			}
 		})
+	}
+}
+
+func TestFilesOfOtherProgramsAreNoErrors(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		file, text string
+		worst      lint.Severity
+	}{
+		"JSON with comments":              {"tsconfig.json", "{ // a\n \"a\": 1}", lint.Info},
+		"JSON with comments, and a kind":  {"web.json", "{ // a\n \"kind\": \"Rollout\"}", lint.Error},
+		"the same as YAML":                {"tsconfig.yaml", "{ // a\n \"a\": 1", lint.Error},
+		"a field twice in such a file":    {"package.json", "{\"a\": 1, \"a\": 2}", lint.Info},
+		"a list of operations (RFC 6902)": {"patch.yaml", "- {op: add, path: /spec/replicas, value: 3}\n", lint.Info},
+	} {
+		var in lint.Input
+		in.Read(tc.file, []byte(tc.text))
+		if report := lint.Run(in, lint.Options{}); report.Worst() != tc.worst {
+			t.Errorf("%s: %+v", sentence, report.Findings)
+		}
+	}
+}
+
+func TestNotesOfTheCallerAreInTheReport(t *testing.T) {
+	var in lint.Input
+	in.Note("a link was not read")
+	if report := lint.Run(in, lint.Options{}); len(report.Notes) != 1 || report.Notes[0] != "a link was not read" {
+		t.Errorf("%+v", report)
 	}
 }
 

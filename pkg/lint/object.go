@@ -57,7 +57,8 @@ func newObject(file string, content map[string]any, root *yaml.Node, namespace s
 	}
 	o.kind, _ = content["kind"].(string)
 	o.Name, o.Namespace = o.text("metadata", "name"), o.text("metadata", "namespace")
-	if o.Namespace == "" && o.groupKind != namespaceKind {
+	given := o.at("metadata", "namespace")
+	if (given == nil || given == "") && o.groupKind != namespaceKind {
 		if o.Namespace = namespace; namespace == "" {
 			o.Namespace = "default"
 		}

@@ -20,6 +20,10 @@ type Options struct {
 	PluginName string
 	// CrossNamespace is what the operator allows with --allow-cross-namespace.
 	CrossNamespace config.CrossNamespace
+	// Prometheus is what the operator allows with --prometheus-address and
+	// --allow-prometheus-addresses; nil, as files do not say it: every healthGate may ask
+	// whom it names.
+	Prometheus *config.PrometheusAddresses
 	// ClusterDomain is the cluster's DNS domain; empty is cluster.local.
 	ClusterDomain string
 	// Complete tells of a kind, as in VirtualService, that all of a namespace's objects
@@ -48,9 +52,16 @@ func Run(in Input, o Options) Report {
 		w.keep(f)
 	}
 	for _, double := range in.doubles {
-		if w.used[double.key] {
+		switch {
+		case double.groupKind != rolloutKind && !w.used[double.key]:
+		case double.note != "":
+			w.note("%s", double.note)
+		default:
 			w.keep(double.finding)
 		}
+	}
+	for _, note := range in.notes {
+		w.note("%s", note)
 	}
 	w.report.Findings = sorted(w.report.Findings)
 	slices.Sort(w.report.Notes)

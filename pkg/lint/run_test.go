@@ -131,11 +131,44 @@ func TestOfTwoObjectsWithOneNameTheLastCounts(t *testing.T) {
 		}
 		return strings.Join(all, " ")
 	}
+	if got := codes(bySubsets, part(1)); got != "" {
+		t.Errorf("two that are equal: %s", got)
+	}
 	if got := codes(faultyBase(), part(0)); got != "ARI0004" {
 		t.Errorf("the faulty one first: %s", got)
 	}
 	if got := codes(bySubsets, strings.Split(faultyBase(), "---\n")[0]); got != "ARI0004 ARI0202" {
 		t.Errorf("the faulty one last: %s", got)
+	}
+}
+
+func TestAPatchIsNeverTheRollout(t *testing.T) {
+	patch := "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: web, namespace: shop}\nspec: {replicas: 3}\n"
+	for sentence, texts := range map[string][]string{"behind it": {faultyBase(), patch}, "before it": {patch, faultyBase()}} {
+		report := judge(lint.Options{}, texts...)
+		var codes []string
+		for _, f := range report.Findings {
+			codes = append(codes, f.Code)
+		}
+		if report.Rollouts != 1 || strings.Join(codes, " ") != "ARI0004 ARI0202" || !strings.Contains(report.Findings[0].Message, "as a patch") {
+			t.Errorf("%s: %+v", sentence, report)
+		}
+	}
+	report := judge(lint.Options{}, bySubsets+"---\n"+strings.Replace(patch, "shop", "other", 1))
+	if len(report.Notes) != 1 || !strings.Contains(report.Notes[0], "Rollout other/web (in web.yaml:64) has no spec.strategy") {
+		t.Errorf("a patch alone: %+v", report)
+	}
+}
+
+func TestDoublesOfRolloutsAreAlwaysTold(t *testing.T) {
+	plain := "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: web, namespace: shop}\nspec: {strategy: {canary: {}}}\n"
+	report := judge(lint.Options{}, plain, strings.Replace(plain, "{canary", "{blueGreen", 1))
+	if len(report.Findings) != 1 || report.Findings[0].Code != "ARI0004" || report.Findings[0].Severity != lint.Error {
+		t.Errorf("%+v", report)
+	}
+	report = judge(lint.Options{}, plain, plain)
+	if len(report.Notes) != 1 || !strings.Contains(report.Notes[0], "with the same content") || len(report.Findings) > 0 {
+		t.Errorf("%+v", report)
 	}
 }
 

@@ -82,6 +82,9 @@ func (w *world) subjectOf(o *object) *subject {
 			w.note("%s names other plugins than %q: it was not checked (--plugin-name)", o, cut(w.options.PluginName))
 		}
 	}
+	if isPatch(o) {
+		w.note("%s (%s) has no spec.strategy: it was taken for a patch and not checked; render it first", o, o.place())
+	}
 	native := at(routing, "istio") != nil
 	if !ours && !native {
 		return nil
@@ -118,15 +121,23 @@ func (s *subject) decode() {
 	s.ro = ro
 }
 
-// configure reads the block twice: as if every namespace were allowed, which tells
-// what the routing is, and with those that are.
+// anyPrometheus stands for the operator's flags where they are not known.
+var anyPrometheus = config.PrometheusAddresses{Default: "http://prometheus.example:9090", Any: true}
+
+// configure reads the block twice: as if every namespace and server were allowed, which
+// tells what the routing is, and with those that are.
 func (s *subject) configure() {
 	ro := s.ro.DeepCopy()
 	ro.Spec.Strategy.Canary.TrafficRouting.Istio = nil // that both are there is a finding of its own
 	everywhere, _ := config.ParseCrossNamespace("*")
-	cfg, err := config.FromRollout(ro, config.Options{PluginName: s.w.options.PluginName, CrossNamespace: everywhere})
+	options := config.Options{PluginName: s.w.options.PluginName, CrossNamespace: everywhere, Prometheus: anyPrometheus}
+	cfg, err := config.FromRollout(ro, options)
 	s.problems, s.omitted = problemsOf(err)
-	_, err = config.FromRollout(ro, config.Options{PluginName: s.w.options.PluginName, CrossNamespace: s.w.options.CrossNamespace})
+	options.CrossNamespace = s.w.options.CrossNamespace
+	if s.w.options.Prometheus != nil {
+		options.Prometheus = *s.w.options.Prometheus
+	}
+	_, err = config.FromRollout(ro, options)
 	now, _ := problemsOf(err)
 	for _, problem := range now {
 		if !slices.ContainsFunc(s.problems, func(p *field.Error) bool { return p.Error() == problem.Error() }) {
