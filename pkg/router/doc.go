@@ -3,8 +3,8 @@
 // Each call goes the same way: read the Rollout's configuration, look at the
 // objects it names and at the ReplicaSets behind them, let the guard decide,
 // compute the patches, write them, tell. Looking and writing go through the
-// Cluster interface; deciding and computing are the pure packages guard,
-// virtualservice and destinationrule.
+// interfaces Cluster, Mesh and Health; deciding and computing are the pure packages
+// guard, virtualservice, destinationrule, verification and gate.
 //
 // All objects of a call are read and checked before the first is written. When a
 // later write fails the error says which objects were written and which not, and
@@ -21,6 +21,14 @@
 // another router, not where another process of the plugin has written, not in a
 // quarrel, and not without a call within the lease.
 //
+// # What waits
+//
+// A side that has just got its first pod, or whose Service has just been given other
+// pods, gets its first request once the mesh knows them: by the clock, or where
+// verify.level says where to look (fresh.go). VerifyWeight looks at the mesh for a short
+// time, with the Rollout's turn given back (verify.go, mesh.go). The health gate is asked
+// last; its rollback is carried out by the watch (health.go).
+//
 // # What is kept
 //
 // The memory of a Rollout is what the controller last said (hashes, weight,
@@ -32,5 +40,5 @@
 // # What it does not do
 //
 // It has no rollout policy: it never gives the canary more than the controller asks
-// for, and ends, aborts or retries nothing.
+// for, and ends, aborts or retries nothing, but for a Rollout that has a health gate.
 package router
