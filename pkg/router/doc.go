@@ -35,7 +35,8 @@
 // experiment), what the objects were last brought to, what was last reported, and
 // since when a weight has been held. The claims say which Rollout handles which
 // route. All of it comes back within one reconcile of a new process; nothing is
-// stored but, in the objects, which destinations and subsets are an experiment's.
+// stored but, in the objects, which destinations and subsets are an experiment's, and
+// on the Rollout the mark of a rollback.
 //
 // # What it does not do
 //
