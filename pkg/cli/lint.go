@@ -154,7 +154,7 @@ func (f *lintFlags) parse(args []string) (lint.Options, lint.Severity, format, e
 	}
 	if len(args) > 0 {
 		if len(validation.IsDNS1123Subdomain(args[0])) > 0 {
-			return options, 0, "", fmt.Errorf("%q is no name of a Rollout: that takes lower-case letters, digits, - and .", args[0])
+			return options, 0, "", fmt.Errorf("%q is no name of a Rollout: that takes lower-case letters, digits, dots and -", args[0])
 		}
 		options.Only = args[0]
 	}
