@@ -77,7 +77,7 @@ func (s *Stage) Chaos(ctx context.Context, kills []Kill, casts ...Cast) ([]Resul
 		controllers[c] = true
 	}
 	audience := &audience{}
-	meeting := newMeeting(len(casts) + 1)
+	meeting := scenarios.NewMeeting(len(casts) + 1)
 	results := make([]Result, len(casts))
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i, cast := range casts {
@@ -87,7 +87,7 @@ func (s *Stage) Chaos(ctx context.Context, kills []Kill, casts ...Cast) ([]Resul
 		})
 	}
 	group.Go(func() error {
-		if err := meeting.arrive(groupCtx); err != nil {
+		if err := meeting.Arrive(groupCtx); err != nil {
 			return err
 		}
 		// Not groupCtx: what was killed is brought back, whatever becomes of the rest.
@@ -102,7 +102,7 @@ func (s *Stage) Chaos(ctx context.Context, kills []Kill, casts ...Cast) ([]Resul
 
 // chaotic is a canary during which somebody else kills: from its deployment on
 // nobody in it writes anything, so it needs no API server to go on.
-func chaotic(level scenarios.Level, a *audience, m *meeting) Story {
+func chaotic(level scenarios.Level, a *audience, m *scenarios.Meeting) Story {
 	return Story{
 		Name: "chaos", Level: level, Title: "SIGKILL of plugin, controller, istiod and API server", Mark: Upgrade,
 		Workload: workload(level, 10, scenarios.SetWeight(10), scenarios.Pause(3), scenarios.SetWeight(50), scenarios.Pause(3), scenarios.SetWeight(100)),
@@ -114,7 +114,7 @@ func chaotic(level scenarios.Level, a *audience, m *meeting) Story {
 			if err := p.Deploy(ctx, Upgrade, 2); err != nil {
 				return err
 			}
-			if err := m.arrive(ctx); err != nil {
+			if err := m.Arrive(ctx); err != nil {
 				return err
 			}
 			return finished(ctx, p, Upgrade)

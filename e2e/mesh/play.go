@@ -38,11 +38,11 @@ func (s *Stage) Play(ctx context.Context, story Story, router scenarios.Router) 
 // Both plays a story with both routers at the same time, under the same load, and
 // lets them begin together: a busy machine slows both down alike.
 func (s *Stage) Both(ctx context.Context, story Story) (native, plugin Result, err error) {
-	meeting := newMeeting(2)
+	meeting := scenarios.NewMeeting(2)
 	group, groupCtx := errgroup.WithContext(ctx)
 	for router, result := range map[scenarios.Router]*Result{scenarios.Native: &native, scenarios.Plugin: &plugin} {
 		group.Go(func() (err error) {
-			if *result, err = s.play(groupCtx, story, router, meeting.arrive); err != nil {
+			if *result, err = s.play(groupCtx, story, router, meeting.Arrive); err != nil {
 				err = fmt.Errorf("%s with the %s router: %w", story.Name, router, err)
 			}
 			return err

@@ -1,8 +1,6 @@
 package mesh
 
 import (
-	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -25,27 +23,5 @@ func TestTwoPlaysOfAStoryAreSummedAndTheWorseOfBothIsKept(t *testing.T) {
 	}
 	if text := row.String(); !strings.Contains(text, "3 × a; 3 × b") || !strings.Contains(text, " 40 %") {
 		t.Errorf("told as %q", text)
-	}
-}
-
-func TestThoseWhoMeetGoOnWithTheLastAndNobodyWaitsForOneWhoGaveUp(t *testing.T) {
-	m := newMeeting(2)
-	first := make(chan error, 1)
-	go func() { first <- m.arrive(t.Context()) }()
-	select {
-	case err := <-first:
-		t.Fatalf("the first went on alone: %v", err)
-	case <-time.After(50 * time.Millisecond):
-	}
-	if err := m.arrive(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := <-first; err != nil {
-		t.Error(err)
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := newMeeting(2).arrive(gone); !errors.Is(err, context.Canceled) {
-		t.Errorf("error: %v", err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -45,16 +44,16 @@ func (p pair) since(mark string) (pair, error) {
 
 // incident plays the rollback; the timelines begin with it.
 func (s stage) incident(ctx context.Context, o options) (pair, error) {
-	m := newMeeting()
+	m := scenarios.NewMeeting(2)
 	story := o.incident()
-	story.Before = m.arrive
+	story.Before = m.Arrive
 	return s.both(ctx, o.wait, scenarios.Rollback, story.Workload, story.Play)
 }
 
 // canary plays three steps to their end; the timelines begin with the new
 // version.
 func (s stage) canary(ctx context.Context, o options) (pair, error) {
-	m := newMeeting()
+	m := scenarios.NewMeeting(2)
 	workload := func(router scenarios.Router) scenarios.Workload {
 		return scenarios.Workload{Level: o.level, Router: router, Replicas: o.replicas, Steps: canarySteps()}
 	}
@@ -62,7 +61,7 @@ func (s stage) canary(ctx context.Context, o options) (pair, error) {
 		if _, err := scene.AwaitPhase(ctx, "", "Healthy"); err != nil {
 			return fmt.Errorf("first deployment: %w", err)
 		}
-		if err := m.arrive(ctx); err != nil {
+		if err := m.Arrive(ctx); err != nil {
 			return err
 		}
 		if err := scene.Deploy(ctx, upgrade, 2); err != nil {
@@ -76,9 +75,9 @@ func (s stage) canary(ctx context.Context, o options) (pair, error) {
 // flapping plays the pod that comes and goes; the timelines begin with its first
 // failure.
 func (s stage) flapping(ctx context.Context, o options) (pair, error) {
-	m := newMeeting()
+	m := scenarios.NewMeeting(2)
 	story := o.flapping()
-	story.Before = m.arrive
+	story.Before = m.Arrive
 	return s.both(ctx, story.Lasts(), scenarios.Flaps, story.Workload, story.Play)
 }
 
@@ -131,28 +130,4 @@ func (s stage) explain(p pair) string {
 		}
 	}
 	return b.String() + s.controller.Tail(40)
-}
-
-// meeting lets two scripts go on at the same moment: that of the later one.
-type meeting struct {
-	mu      sync.Mutex
-	missing int
-	all     chan struct{} // closed once nobody is missing
-}
-
-func newMeeting() *meeting { return &meeting{missing: 2, all: make(chan struct{})} }
-
-// arrive waits for the other one. It is called once by each.
-func (m *meeting) arrive(ctx context.Context) error {
-	m.mu.Lock()
-	if m.missing--; m.missing == 0 {
-		close(m.all)
-	}
-	m.mu.Unlock()
-	select {
-	case <-m.all:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -11,21 +11,23 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/scenarios"
 )
 
 func TestTheFirstToArriveWaitsForTheSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMeeting()
+		m := scenarios.NewMeeting(2)
 		began := time.Now()
 		met := make(chan time.Duration, 1)
 		go func() {
-			if err := m.arrive(t.Context()); err != nil {
+			if err := m.Arrive(t.Context()); err != nil {
 				t.Error(err)
 			}
 			met <- time.Since(began)
 		}()
 		time.Sleep(40 * time.Second)
-		if err := m.arrive(t.Context()); err != nil {
+		if err := m.Arrive(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if waited := <-met; waited != 40*time.Second {
@@ -37,7 +39,7 @@ func TestTheFirstToArriveWaitsForTheSecond(t *testing.T) {
 func TestNobodyWaitsForOneWhoGaveUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := newMeeting().arrive(ctx); !errors.Is(err, context.Canceled) {
+	if err := scenarios.NewMeeting(2).Arrive(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("error: %v", err)
 	}
 }
