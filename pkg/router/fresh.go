@@ -92,7 +92,7 @@ func (s *situation) observeServices(m *memory, now time.Time) {
 	if s.bySubsets() {
 		return // istiod takes in a label and its endpoints in one push
 	}
-	is := s.named()[0]
+	is := s.named[0]
 	switch {
 	case !m.selected.known && is.same() && s.written > 0:
 		m.selected.stableAt = now

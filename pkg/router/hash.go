@@ -45,7 +45,7 @@ func (r *Router) UpdateHash(ctx context.Context, ro *v1alpha1.Rollout, canaryHas
 // moveLabels carries out one step of the way to the labels. Of several
 // DestinationRules each goes its own way: they may name different hashes.
 func (r *Router) moveLabels(ctx context.Context, s *situation, m *memory, want hashes) error {
-	named := s.named()
+	named := s.named
 	now := slices.Repeat([]hashes{want}, len(named))
 	if s.config.Guard.Mode != config.Enforce {
 		return r.writeLabels(ctx, s, m, now)

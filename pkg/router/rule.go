@@ -102,9 +102,9 @@ func (s *situation) pairs() []virtualservice.Pair {
 // bySubsets tells a split between subsets from one between Services.
 func (s *situation) bySubsets() bool { return len(s.config.DestinationRules) > 0 }
 
-// named are the hashes that each DestinationRule names at this moment, or the two
+// namedNow are the hashes that each DestinationRule names at this moment, or the two
 // Services; "" where nothing is named, as before the first deployment.
-func (s *situation) named() []hashes {
+func (s *situation) namedNow() []hashes {
 	if !s.bySubsets() {
 		selects := s.selects[0]
 		return []hashes{{canary: selects.canary.labels[hashLabel], stable: selects.stable.labels[hashLabel]}}
@@ -120,7 +120,7 @@ func (s *situation) named() []hashes {
 // agree, as between two writes, it is the canary with the fewest pods and the stable
 // with the most: that gives the canary the least.
 func (s *situation) routed() hashes {
-	all := s.named()
+	all := s.named
 	routed := all[0]
 	for _, h := range all[1:] {
 		if s.podsOf(canarySide, h.canary).Available < s.podsOf(canarySide, routed.canary).Available {
@@ -135,7 +135,7 @@ func (s *situation) routed() hashes {
 
 // labelledAs tells whether everything that names hashes names these; "" is any.
 func (s *situation) labelledAs(want hashes) bool {
-	return !slices.ContainsFunc(s.named(), func(h hashes) bool { return !h.fit(want) })
+	return !slices.ContainsFunc(s.named, func(h hashes) bool { return !h.fit(want) })
 }
 
 // same tells whether both sides name one revision, as after a promotion.

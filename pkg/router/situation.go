@@ -31,6 +31,8 @@ type situation struct {
 	pods   map[types.UID][]cluster.PodGroup // by ReplicaSet
 	// selects has one entry for each rule, or one for the two Services.
 	selects []selectors
+	// named are the hashes that each of these names.
+	named []hashes
 	// templates are those of a running experiment.
 	templates []template
 
@@ -72,6 +74,7 @@ func (r *Router) lookAt(subject subject, templates []template) (*situation, erro
 		return nil, s.broken
 	}
 	s.selects = r.selectorsOf(s)
+	s.named = s.namedNow()
 	return s, r.lookAtPods(s)
 }
 
