@@ -189,17 +189,15 @@ func (w *world) until(t *testing.T, what string, holds func(context.Context) boo
 func (w *world) arrives(t *testing.T, plan *verification.Plan, what string) {
 	t.Helper()
 	waiting := "nothing has been served"
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	err := lab.Until(ctx, what, func(ctx context.Context) (bool, error) {
-		return w.client.Await(ctx, rollout, func(s mesh.Served) (ok bool) {
-			ok, waiting = plan.Judge(s, w.endpoints(t), w.counts)
-			return ok
-		}), nil
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%s: the last judgement was: %s", what, waiting)
+		}
 	})
-	if err != nil {
-		t.Fatalf("%v: %s", err, waiting)
-	}
+	await(t, w.client, rollout, what, func(s mesh.Served) (ok bool) {
+		ok, waiting = plan.Judge(s, w.endpoints(t), w.counts)
+		return ok
+	})
 }
 
 // waits waits until the judgement says that something is missing.

@@ -77,7 +77,7 @@ func (c *checker) guard(block object, s scope) Guard {
 		return g
 	}
 	if mode, p := o.text("mode"); p == given {
-		g.Mode = c.mode(mode, o.at.Child("mode"))
+		g.Mode = Mode(c.oneOf(mode, o.at.Child("mode"), "mode", string(Enforce), string(Observe), string(Off)))
 	}
 	if n, ok := o.find("minRaise"); ok {
 		g.MinRaise = c.minRaise(n, o.at.Child("minRaise"), s.maxWeight)
@@ -85,23 +85,6 @@ func (c *checker) guard(block object, s scope) Guard {
 	g.Settle = o.duration("settle", g.Settle, settleSpan)
 	g.MaxHold = o.duration("maxHold", g.MaxHold, maxHoldSpan)
 	return g
-}
-
-// mode takes the exact spelling only, as Kubernetes does for its own words.
-func (c *checker) mode(mode string, at *field.Path) Mode {
-	switch m := Mode(mode); m {
-	case Enforce, Observe, Off:
-		return m
-	}
-	detail := "unknown mode"
-	modes := []string{string(Enforce), string(Observe), string(Off)}
-	if near := closest(mode, modes); near != "" {
-		detail += ": did you mean " + near + "?"
-	} else {
-		detail += "."
-	}
-	c.add(field.Invalid(at, show(mode), detail+" There are "+strings.Join(modes, ", ")))
-	return ""
 }
 
 // minRaise reads a number of parts, or a percentage as a string.

@@ -37,9 +37,6 @@ type double struct {
 	note string
 }
 
-// Objects is how many Kubernetes objects have been read.
-func (in *Input) Objects() int { return len(in.objects) }
-
 // Read takes in the YAML or JSON text of one file: any number of documents, each an
 // object or a List of them. What cannot be read becomes a finding; the rest of the
 // file counts all the same.

@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Client asks istiod. It is safe for concurrent use, and no method but Run, Await and
-// Stale waits for anything.
+// Client asks istiod. It is safe for concurrent use, and no method but Run and
+// Proxies waits for anything.
 type Client struct {
 	options Options
 	log     hclog.Logger
@@ -164,31 +164,25 @@ func (c *Client) wantsOf(v *view) names {
 // for longer than Options.Patience. While a connection is being made there is no error
 // and no answer yet.
 func (c *Client) Served(rollout types.UID) (Served, error) {
-	served, _, err := c.look(rollout)
-	return served, err
-}
-
-// look also returns what is closed when something changes.
-func (c *Client) look(rollout types.UID) (Served, <-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.followers[rollout]
 	if f == nil {
-		return Served{}, nil, fmt.Errorf("%w: nobody follows it for this Rollout", ErrUnavailable)
+		return Served{}, fmt.Errorf("%w: nobody follows it for this Rollout", ErrUnavailable)
 	}
 	v := f.view
 	if v == nil {
-		return newTable().served(f.want), nil, nil
+		return newTable().served(f.want), nil
 	}
 	if why := v.why(); why != nil {
-		return Served{}, v.changed, fmt.Errorf("%w at %s: %w", ErrUnavailable, c.options.Address, why)
+		return Served{}, fmt.Errorf("%w at %s: %w", ErrUnavailable, c.options.Address, why)
 	}
 	served := v.table.served(f.want)
 	waited := c.clock.Now().Sub(latest(v.since, f.since))
 	if waited > c.options.Patience && !served.Answered(f.want) {
-		return Served{}, v.changed, fmt.Errorf("%w at %s: no answer for %s", ErrUnavailable, c.options.Address, waited.Round(time.Second))
+		return Served{}, fmt.Errorf("%w at %s: no answer for %s", ErrUnavailable, c.options.Address, waited.Round(time.Second))
 	}
-	return served, v.changed, nil
+	return served, nil
 }
 
 func latest(a, b time.Time) time.Time {
@@ -196,25 +190,6 @@ func latest(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-// Await waits until what is served holds, and tells whether it does. It gives up when
-// the context ends, and at once when istiod cannot be asked.
-func (c *Client) Await(ctx context.Context, rollout types.UID, holds func(Served) bool) bool {
-	for {
-		served, changed, err := c.look(rollout)
-		if err != nil {
-			return false
-		}
-		if holds(served) {
-			return true
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false
-		}
-	}
 }
 
 // concerned are the followers of a view that want one of these names. It needs the

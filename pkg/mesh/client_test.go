@@ -108,43 +108,6 @@ func TestAChangeIsToldToThoseWhomItConcerns(t *testing.T) {
 	}
 }
 
-func TestAwaitEndsWithWhatIsAwaitedOrWithTheContext(t *testing.T) {
-	s := startIstiod(t, "127.0.0.1:0")
-	s.setAll(t)
-	c := start(t, plain(s))
-	c.Follow("rollout", "shop", want)
-	result := make(chan bool, 1)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	started := make(chan struct{})
-	go func() {
-		first := true
-		result <- c.Await(ctx, "rollout", func(s Served) bool {
-			if first {
-				close(started)
-			}
-			first = false
-			return canaryWeight(s) == 25
-		})
-	}()
-	<-started
-	s.setWeb(t, 25)
-	if !<-result {
-		t.Error("Await gave up")
-	}
-	over, end := context.WithCancel(context.Background())
-	go func() { result <- c.Await(over, "rollout", func(Served) bool { return false }) }()
-	end()
-	if <-result {
-		t.Error("Await was satisfied by nothing")
-	}
-	go func() { result <- c.Await(ctx, "rollout", func(Served) bool { return false }) }()
-	c.Forget("rollout")
-	if <-result || ctx.Err() != nil {
-		t.Error("Await goes on for a Rollout that was forgotten")
-	}
-}
-
 func TestOnlyWhatSomebodyWantsIsAskedFor(t *testing.T) {
 	s := startIstiod(t, "127.0.0.1:0")
 	s.setAll(t)
@@ -229,11 +192,6 @@ func TestAnIstiodThatGoesAwayAndComesBack(t *testing.T) {
 	})
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), s.addr) {
 		t.Errorf("the error is %v", err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	if c.Await(ctx, "rollout", func(Served) bool { return false }) || ctx.Err() != nil {
-		t.Error("Await waits for an istiod that is not there")
 	}
 	s.setWeb(t, 40)
 	s.serve(t, s.addr)

@@ -41,8 +41,6 @@ type view struct {
 	refused map[string]error
 	// since is when the last attempt began, or the last stream was lost.
 	since time.Time
-	// changed is closed, and another put in its place, whenever any of this changes.
-	changed chan struct{}
 
 	// renamed tells the stream that the names are others.
 	renamed chan struct{}
@@ -53,7 +51,7 @@ type view struct {
 func newView(c *Client, namespace string) *view {
 	return &view{
 		client: c, namespace: namespace, table: newTable(), refused: map[string]error{}, since: c.clock.Now(),
-		changed: make(chan struct{}), renamed: make(chan struct{}, 1), stop: func() {},
+		renamed: make(chan struct{}, 1), stop: func() {},
 	}
 }
 
@@ -67,7 +65,6 @@ func (v *view) begin(life context.Context) {
 // end needs the lock.
 func (v *view) end() {
 	v.stop()
-	v.tell()
 }
 
 // over is closed when the view has no goroutine any more.
@@ -93,12 +90,6 @@ func (v *view) want(wanted names) {
 	case v.renamed <- struct{}{}:
 	default: // told already
 	}
-}
-
-// tell wakes whoever waits. It needs the lock.
-func (v *view) tell() {
-	close(v.changed)
-	v.changed = make(chan struct{})
 }
 
 // live connects again and again until the context ends.
@@ -149,7 +140,6 @@ func (v *view) lost(failure error) {
 		}
 		v.failure = failure
 	}
-	v.tell()
 }
 
 // stream makes one stream and follows it until it breaks. answered tells whether
@@ -271,7 +261,6 @@ func (v *view) refuse(typeURL string, problem error) {
 	defer v.client.mu.Unlock()
 	v.client.log.Warn("an answer of istiod cannot be read and is refused", "namespace", v.namespace, "type", typeURL, "error", problem)
 	v.refused[typeURL] = fmt.Errorf("its last answer cannot be read: %w", problem)
-	v.tell()
 }
 
 // why is the reason for which nothing is known, nil if there is none. It needs the
@@ -296,7 +285,6 @@ func (v *view) take(u update, asked []string) {
 	delete(v.refused, u.typeURL)
 	changed := v.table.take(u, asked)
 	v.table.prune(v.names)
-	v.tell()
 	rollouts := c.concerned(v, changed)
 	c.mu.Unlock()
 	for _, rollout := range rollouts {

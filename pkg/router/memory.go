@@ -83,7 +83,7 @@ type memory struct {
 	// changedAt is when it last wrote a VirtualService at all.
 	changedAt time.Time
 
-	// ready is since when revisions and templates have had pods, by hash.
+	// ready is since when revisions have had pods, by hash, and templates, by their key.
 	ready map[string]readiness
 	// selected is what the two Services select.
 	selected selected
