@@ -22,15 +22,17 @@ import (
 
 const markKey = "istio.argoproj-labs.io/canary-rolled-back"
 
-// rolloutServer is an API server with one Rollout and optimistic locking.
+// rolloutServer is an API server with one Rollout.
 type rolloutServer struct {
 	mu      sync.Mutex
 	object  map[string]any // nil: there is none
 	version int
 	// whole is true where Rollouts have no status subresource.
 	whole bool
-	// conflicts is how many writes meet another writer first.
-	conflicts int
+	// meanwhile is how many writes meet another writer first, and change what it does
+	// beside taking the next version; nil is nothing.
+	meanwhile int
+	change    func()
 	fail      int // answered to every write; 0 is not
 	writes    []string
 }
@@ -67,7 +69,7 @@ func (s *rolloutServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 	answer := any(s.object)
 	if status != http.StatusOK {
-		reason := map[int]string{404: "NotFound", 409: "Conflict", 403: "Forbidden", 500: "InternalError"}[status]
+		reason := map[int]string{404: "NotFound", 409: "Conflict", 422: "Invalid", 403: "Forbidden", 500: "InternalError"}[status]
 		answer = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": status, "message": reason}
 	} else {
 		s.metadata()["resourceVersion"] = strconv.Itoa(s.version)
@@ -82,21 +84,25 @@ func (s *rolloutServer) write(r *http.Request, onStatus bool) int {
 	if s.fail != 0 {
 		return s.fail
 	}
-	if s.conflicts > 0 {
-		s.conflicts--
+	if s.meanwhile > 0 {
+		s.meanwhile--
 		s.version++
+		if s.change != nil {
+			s.change()
+		}
 	}
 	s.metadata()["resourceVersion"] = strconv.Itoa(s.version)
 	before, _ := json.Marshal(s.object)
-	after, err := jsonpatch.MergePatch(before, body)
-	if err != nil || r.Header.Get("Content-Type") != "application/merge-patch+json" {
+	patch, err := jsonpatch.DecodePatch(body)
+	if err != nil || r.Header.Get("Content-Type") != "application/json-patch+json" {
 		return http.StatusUnsupportedMediaType
+	}
+	after, err := patch.Apply(before)
+	if err != nil {
+		return http.StatusUnprocessableEntity
 	}
 	changed := map[string]any{}
 	_ = json.Unmarshal(after, &changed)
-	if changed["metadata"].(map[string]any)["resourceVersion"] != strconv.Itoa(s.version) {
-		return http.StatusConflict
-	}
 	if onStatus {
 		s.object["status"] = changed["status"]
 	} else if s.whole {
@@ -127,7 +133,7 @@ func TestAbortRollout(t *testing.T) {
 		"without a status subresource, through the whole object": {
 			change: func(s *rolloutServer) { s.whole = true }, want: []string{"rollouts/web"}},
 		"others write meanwhile": {
-			change: func(s *rolloutServer) { s.conflicts = 3 }, want: []string{"rollouts/web/status"}},
+			change: func(s *rolloutServer) { s.meanwhile = 1 << 30 }, want: []string{"rollouts/web/status"}},
 		"it is aborted already, and nothing is written": {
 			change: func(s *rolloutServer) { s.object["status"].(map[string]any)["abort"] = true }},
 	} {
@@ -153,7 +159,7 @@ func TestAbortRollout(t *testing.T) {
 
 func TestMarkRollout(t *testing.T) {
 	s, c := newRolloutServer(t)
-	s.conflicts = 2
+	s.meanwhile = 2
 	set := func(value string) {
 		t.Helper()
 		for range 2 {
@@ -212,12 +218,48 @@ func TestARefusedWriteNamesTheRollout(t *testing.T) {
 	}
 }
 
-func TestWritersThatNeverStopAreGivenUp(t *testing.T) {
+func TestARolloutThatMovesOnBetweenReadAndWriteIsLeftAlone(t *testing.T) {
+	for sentence, change := range map[string]func(*rolloutServer){
+		"to another revision": func(s *rolloutServer) { s.object["status"].(map[string]any)["currentPodHash"] = "newer" },
+		"as another Rollout":  func(s *rolloutServer) { s.metadata()["uid"] = "other" },
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			s, c := newRolloutServer(t)
+			s.meanwhile, s.change = 1, func() { change(s) }
+			if err := c.AbortRollout(t.Context(), theRollout, "new"); !errors.Is(err, ErrSuperseded) {
+				t.Errorf("the error is %v", err)
+			}
+			if len(s.writes) > 0 {
+				t.Errorf("written: %v", s.writes)
+			}
+		})
+	}
+}
+
+func TestAnAnnotationThatComesMeanwhileStays(t *testing.T) {
 	s, c := newRolloutServer(t)
-	s.conflicts = 1 << 30
-	err := c.AbortRollout(deadline(t, 100*time.Millisecond), theRollout, "new")
-	if err == nil || errors.Is(err, ErrSuperseded) || s.aborted() != nil {
-		t.Errorf("the error is %v, aborted: %v", err, s.aborted())
+	s.meanwhile, s.change = 1, func() { s.metadata()["annotations"] = map[string]any{"theirs": "stays"} }
+	if err := c.MarkRollout(t.Context(), theRollout, "new", markKey, "new aborting: why"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"theirs": "stays", markKey: "new aborting: why"}, s.metadata()["annotations"]); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+}
+
+func TestAWriteThatIsRefusedForGoodIsGivenUp(t *testing.T) {
+	for sentence, code := range map[string]int{
+		"by validation": http.StatusUnprocessableEntity,
+		"by a webhook":  http.StatusConflict,
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			s, c := newRolloutServer(t)
+			s.fail = code
+			err := c.AbortRollout(deadline(t, time.Minute), theRollout, "new")
+			if err == nil || errors.Is(err, ErrSuperseded) || !strings.HasPrefix(err.Error(), "writing Rollout shop/web: ") {
+				t.Errorf("the error is %v", err)
+			}
+		})
 	}
 }
 

@@ -102,9 +102,10 @@ func (s *situation) podsOf(which side, hash string) guard.Pods {
 			continue
 		}
 		pods.Size += set.Size
-		if which == stableSide {
+		switch {
+		case which == stableSide:
 			pods.Available += set.Available
-		} else {
+		case hash != s.missing:
 			pods.Available += s.reachable(set)
 		}
 	}

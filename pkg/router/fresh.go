@@ -35,6 +35,10 @@ type readiness struct {
 	// since is when the first one came; zero if this process has not seen that, which
 	// is long ago: it looks whenever pods change.
 	since time.Time
+	// seen tells that what verify.level looks at has had a pod of it, sought since when
+	// it has been looked for there; zero if it has not.
+	seen   bool
+	sought time.Time
 }
 
 // observePods keeps when the revisions, and an experiment's templates, got their first
@@ -101,6 +105,9 @@ func (s *situation) observeServices(m *memory, now time.Time) {
 	}
 	if m.selected.known && is.canary != m.selected.hashes.canary {
 		m.selected.canarySince = now
+		if x, there := m.ready[is.canary]; there { // behind another Service, not behind this one
+			m.ready[is.canary] = readiness{podless: x.podless, since: x.since}
+		}
 	}
 	m.selected.known, m.selected.hashes = true, is
 }
@@ -133,11 +140,17 @@ func (s *situation) young(what string, since time.Time, needs time.Duration, now
 	return ""
 }
 
-// seekCanary replaces the clock's word about the canary by what can be seen.
+// seekCanary replaces the clock's word about the canary by what can be seen, as long as
+// no request goes there. Once a pod was seen, that is known for good.
+//
+// What is missing for longer than a push can take is missing: those pods count as not
+// available then, and the guard's answers, unlike this wait, let scaling, deadline and
+// abort go on.
 func (r *Router) seekCanary(s *situation, m *memory, now time.Time) {
 	hash := s.judged(s.routed(), s.announced(m)).canary
-	since := latest(m.ready[hash].since, m.selected.canarySince)
-	if since.IsZero() || now.Sub(since) >= meshSettleMost {
+	canary, _ := s.sideWeights()
+	ready, there := m.ready[hash]
+	if !there || ready.podless || ready.seen || canary > 0 {
 		return
 	}
 	// One pod is enough: how much the canary gets is by those that are available.
@@ -146,11 +159,19 @@ func (r *Router) seekCanary(s *situation, m *memory, now time.Time) {
 		return
 	}
 	delete(s.fresh, hash)
-	s.setFresh(hash, waiting)
-	if waiting == "" { // seen once is enough, for the clock, too
-		m.ready[hash] = readiness{}
-		m.selected.canarySince = time.Time{}
+	if ready.sought.IsZero() {
+		ready.sought = now
 	}
+	switch {
+	case waiting == "":
+		ready, m.selected.canarySince, m.missing = readiness{seen: true}, time.Time{}, ""
+	case now.Sub(ready.sought) < meshSettleMost:
+		s.setFresh(hash, waiting)
+	default:
+		s.missing = hash
+		r.reportMissing(s, m, waiting)
+	}
+	m.ready[hash] = ready
 }
 
 // setFresh says why a hash cannot get its first request; "" says nothing.
@@ -166,14 +187,19 @@ func (s *situation) setFresh(hash, why string) {
 
 // seekStable says why the traffic cannot go back to the stable Service yet after a
 // promotion: its selector has moved, and the pods may not be behind it. The canary
-// Service has the same pods meanwhile. A new revision does not wait for that: the
-// controller would let the canary Service select it.
+// Service has the same pods meanwhile, so all of them may be waited for, and after a time
+// still for one: a controller that lost the API server for seconds was seen to look for
+// half a minute late. A new revision does not wait for that: the controller would let the
+// canary Service select it.
 func (r *Router) seekStable(s *situation, m *memory, now time.Time) string {
 	since, is := m.selected.stableAt, m.selected.hashes
-	if s.bySubsets() || since.IsZero() || !is.same() || s.status.canary != s.status.stable || now.Sub(since) >= meshSettleMost {
+	if s.bySubsets() || since.IsZero() || !is.same() || s.status.canary != s.status.stable {
 		return ""
 	}
 	pods := s.podsOf(stableSide, is.stable).Available
+	if now.Sub(since) >= meshSettleMost {
+		pods = min(pods, 1)
+	}
 	if waiting, known := r.seek(s, verification.Counts{Stable: pods}, (*verification.Plan).JudgeStable); known {
 		return waiting
 	}

@@ -85,6 +85,9 @@ type memory struct {
 
 	// ready is since when revisions have had pods, by hash, and templates, by their key.
 	ready map[string]readiness
+	// missing is the hash of the last Event about pods that nothing can see, "" when
+	// there are none.
+	missing string
 	// selected is what the two Services select.
 	selected selected
 

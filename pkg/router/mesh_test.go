@@ -320,7 +320,6 @@ func TestTheFirstRequestWaitsForTheFirstPodToBeSeen(t *testing.T) {
 			w.slices["shop/cart"] = append(endpoints("old", 20), first...)
 			i.serves(0, endpoints("old", 20), first)
 		}},
-		"not at all, for as long as it may take": {`{"level": "Mesh"}`, func(w *world, _ *istiod) { w.pass(meshSettleMost) }},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w, r, i, ro := verified(t, tc.verify)
@@ -339,6 +338,47 @@ func TestTheFirstRequestWaitsForTheFirstPodToBeSeen(t *testing.T) {
 			w.wantWeights(t, "further pods wait for nothing", "90/10")
 		})
 	}
+}
+
+func TestAPodThatIsNeverSeenCountsAsNotAvailableAndStopsNothingElse(t *testing.T) {
+	for _, level := range []string{"Endpoints", "Mesh"} {
+		t.Run(level, func(t *testing.T) {
+			w, r, i, ro := verified(t, `{"level": "`+level+`"}`)
+			w.pods("canary1", 0, 20)
+			mustSet(t, r, ro, 20)
+			w.pods("canary1", 20, 20)
+			w.slices["shop/cart"] = endpoints("old", 20)
+			i.serves(0, endpoints("old", 20), nil)
+			wantError(t, setWeight(t, r, ro, 20), "no first request yet: canary canary1: ")
+			w.pass(meshSettleMost)
+			for range 2 {
+				mustSet(t, r, ro, 20) // no error: scaling, deadline and abort go on
+				w.wantWeights(t, "not seen for longer than a push can take", "100/0")
+				wantVerified(t, "the canary has nothing", r, ro, 20, false)
+			}
+			told := slices.DeleteFunc(w.eventsSince(), func(event string) bool { return !strings.Contains(event, EventCanaryPodsNotSeen) })
+			if len(told) != 1 || !strings.Contains(told[0], "canary1") {
+				t.Errorf("told: %q", told)
+			}
+			w.slices["shop/cart"] = append(endpoints("old", 20), endpoints("canary1", 20)...)
+			i.serves(0, endpoints("old", 20), endpoints("canary1", 20))
+			mustSet(t, r, ro, 20)
+			w.wantWeights(t, "seen at last", "80/20")
+		})
+	}
+}
+
+func TestAProcessThatHasNotSeenTheCanaryInTheMeshLooksBeforeTheFirstRequest(t *testing.T) {
+	w, _, i, ro := verified(t, `{"level": "Endpoints"}`)
+	w.pods("canary1", 20, 20)
+	w.slices["shop/cart"] = endpoints("old", 20)
+	i.serves(0, endpoints("old", 20), nil)
+	r := w.calledRouter() // it knows no time at which the pods came
+	wantError(t, setWeight(t, r, ro, 20), "no first request yet: canary canary1: ")
+	w.wantWeights(t, "not seen", "100/0")
+	w.slices["shop/cart"] = append(endpoints("old", 20), endpoints("canary1", 20)...)
+	mustSet(t, r, ro, 20)
+	w.wantWeights(t, "seen", "80/20")
 }
 
 // promotedAtHostLevel is a canary with all of the traffic, promoted this moment: the
@@ -367,9 +407,10 @@ func TestAfterAPromotionTheTrafficGoesBackOnceThePodsAreBehindTheStableService(t
 	}{
 		"by the clock":       {`{}`, func(w *world) { w.pass(5 * time.Second) }},
 		"behind the Service": {`{"level": "Endpoints"}`, func(w *world) { w.slices["shop/cart-stable"] = endpoints("new", 20) }},
-		"not seen for as long as it may take": {
-			`{"level": "Endpoints"}`, func(w *world) { w.pass(meshSettleMost) },
-		},
+		"one of them is, after a time": {`{"level": "Endpoints"}`, func(w *world) {
+			w.slices["shop/cart-stable"] = endpoints("new", 1)
+			w.pass(meshSettleMost)
+		}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w, r, ro := promotedAtHostLevel(t, tc.verify)
@@ -386,6 +427,19 @@ func TestAfterAPromotionTheTrafficGoesBackOnceThePodsAreBehindTheStableService(t
 			w.wantWeights(t, "the next call", "100/0")
 		})
 	}
+}
+
+func TestAfterAPromotionTheTrafficNeverGoesBackToAServiceThatIsSeenToBeEmpty(t *testing.T) {
+	w, r, ro := promotedAtHostLevel(t, `{"level": "Endpoints"}`)
+	w.pass(10 * meshSettleMost)
+	if again := watched(t, r); again != freshPoll {
+		t.Errorf("the watch comes back after %s", again)
+	}
+	mustSet(t, r, ro, 0) // no error: nothing else waits for it
+	w.wantWeights(t, "nothing is behind the stable Service", "0/100")
+	w.slices["shop/cart-stable"] = endpoints("new", 1)
+	mustSet(t, r, ro, 0)
+	w.wantWeights(t, "a pod is", "100/0")
 }
 
 func TestAProcessThatBeginsDuringAPromotionTakesItForJustBegun(t *testing.T) {
@@ -420,6 +474,35 @@ func TestACanaryServiceThatSelectsOtherPodsGetsItsFirstRequestLater(t *testing.T
 	w.pass(2 * time.Second)
 	mustSet(t, r, ro, 20)
 	w.wantWeights(t, "later", "80/20")
+}
+
+func TestAtLevelEndpointsACanaryServiceIsLookedAtAgainWhenItHasSelectedOtherPods(t *testing.T) {
+	w, r := hostCanary(t, hostVirtualService)
+	w.ports = map[string][]cluster.ServicePort{"shop/cart-stable": {{Port: 80, Name: "http"}}, "shop/cart-canary": {{Port: 80, Name: "http"}}}
+	w.slices = map[string][]cluster.Endpoint{"shop/cart-stable": endpoints("old", 20), "shop/cart-canary": endpoints("new", 20)}
+	ro := rollout(strings.TrimSuffix(hostConfig, "}") + `, "verify": {"level": "Endpoints"}}`)
+	mustUpdate(t, r, ro, "new", "old")
+	mustSet(t, r, ro, 20)
+	w.wantWeights(t, "seen behind the canary Service", "80/20")
+	mustSet(t, r, ro, 0)
+	w.services["shop/cart-canary"], w.slices["shop/cart-canary"] = "old", endpoints("old", 20)
+	mustSet(t, r, ro, 0)
+	w.services["shop/cart-canary"], w.slices["shop/cart-canary"] = "new", nil
+	wantError(t, setWeight(t, r, ro, 20), "no first request yet: canary new: ")
+	w.wantWeights(t, "not behind it any more", "100/0")
+	w.slices["shop/cart-canary"] = endpoints("new", 1)
+	mustSet(t, r, ro, 20)
+	w.wantWeights(t, "behind it again", "80/20")
+}
+
+func TestACanaryThatWasSeenOnceIsNotWaitedForAgain(t *testing.T) {
+	w, r, _, ro := verified(t, `{"level": "Endpoints"}`)
+	w.slices["shop/cart"] = append(endpoints("old", 20), endpoints("canary1", 20)...)
+	mustSet(t, r, ro, 20)
+	mustSet(t, r, ro, 0)
+	w.slices["shop/cart"] = endpoints("old", 20) // an EndpointSlice is being written anew
+	mustSet(t, r, ro, 20)
+	w.wantWeights(t, "what there is of it is for VerifyWeight to say", "80/20")
 }
 
 func TestAPodThatComesBackWaitsLikeTheFirst(t *testing.T) {

@@ -44,6 +44,9 @@ const (
 	EventVerificationUnavailable = "VerificationUnavailable"
 	// EventVerificationPartial: a part of the routing cannot be seen by this level.
 	EventVerificationPartial = "VerificationPartial"
+	// EventCanaryPodsNotSeen: the canary's pods are available, and what verify.level looks
+	// at has none of them: they count as not available.
+	EventCanaryPodsNotSeen = "CanaryPodsNotSeen"
 	// EventCanaryRolledBack: the health gate found the canary sick, took all weight from
 	// it and aborted the Rollout.
 	EventCanaryRolledBack = "CanaryRolledBack"
@@ -198,4 +201,16 @@ func (s *situation) unpinnedStable() string {
 	}
 	return fmt.Sprintf("Service %s/%s selects pods of every revision, so %d canary replicas get a share of the stable's requests: add %s: %s to its selector",
 		s.ref.Namespace, s.config.StableService, canary.Available, hashLabel, s.status.stable)
+}
+
+// reportMissing tells once of a canary whose pods verify.level cannot see; waiting says
+// what is missing.
+func (r *Router) reportMissing(s *situation, m *memory, waiting string) {
+	if m.missing == s.missing {
+		return
+	}
+	m.missing = s.missing
+	r.cluster.Event(s.ref, true, EventCanaryPodsNotSeen, fmt.Sprintf(
+		"canary %s gets no request: its pods are available, and for %s verify.level %s has seen none of them: %s",
+		s.missing, meshSettleMost, s.config.Verify.Level, waiting))
 }

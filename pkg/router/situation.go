@@ -40,6 +40,9 @@ type situation struct {
 	watching bool
 	// fresh says of hashes why they cannot get their first request yet; see fresh.go.
 	fresh map[string]string
+	// missing is a hash with available pods of which verify.level sees none, for so long
+	// that they count as none.
+	missing string
 	// stableFresh says why the traffic cannot go back to the stable yet, "" if it can.
 	stableFresh string
 
