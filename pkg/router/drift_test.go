@@ -51,6 +51,20 @@ func settled(t *testing.T, w *world, r *Router) {
 	t.Fatal("the watch does not come to rest")
 }
 
+func TestWhatWasBroughtAboutForAnotherRevisionIsNotGivenBackToThisOne(t *testing.T) {
+	w, r := drifting(t)
+	next := w.rollouts["shop/cart"].DeepCopy()
+	next.ResourceVersion, next.Status.CurrentPodHash = "2", "newer"
+	w.rollouts["shop/cart"] = next
+	w.pods("newer", 20, 20)
+	w.setWeights("100/0") // GitOps, at the very moment of the deployment
+	mustUpdate(t, r, next, "newer", "old")
+	settled(t, w, r)
+	if got := w.weights() + " " + w.labels(); got != "100/0 stable=old canary=newer" {
+		t.Errorf("before the first weight of the new revision: %s", got)
+	}
+}
+
 func TestTheWatchPutsBackWhatIsOursAndKeepsWhatIsNot(t *testing.T) {
 	w, r := drifting(t, `"routes": ["primary"], `)
 	withTimeout := strings.Replace(subsetVirtualService, "  - name: primary\n", "  - name: added\n    match: [{uri: {prefix: /new}}]\n    route:\n    - {destination: {host: other}}\n  - name: primary\n    timeout: 5s\n", 1)

@@ -31,6 +31,11 @@ func (r *Router) UpdateHash(ctx context.Context, ro *v1alpha1.Rollout, canaryHas
 	}
 	defer release()
 	r.reportContract(s, m)
+	if m.announced.canary != canaryHash {
+		// What was brought about for another revision is nothing to give back to this one,
+		// whoever has taken it away.
+		m.applied = reduced(m.applied, virtualservice.Target{Canary: s.written})
+	}
 	m.announced, m.labelled = hashes{canary: canaryHash, stable: stableHash}, hashes{}
 	if !s.bySubsets() {
 		return nil
