@@ -37,23 +37,30 @@ func Answer(f Facts, d Decision, held, maxHold time.Duration) Answers {
 }
 
 // AnswerUnseen says what VerifyWeight answers for a weight that is written as decided, but that the mesh is not known to
-// have yet: waiting says in words what is missing, waited for how long it has been so. The rules are those of Answer: a
-// step waits, while scaling goes on; at the full weight the reconcile is held only where that keeps pods of the stable
-// that requests still go to, and never once it has lasted for maxHold.
+// have yet: waiting says in words what is missing, waited for how long it has been so. A step waits, while scaling goes
+// on. At the full weight the reconcile is stopped as soon as everything is scaled: after an answer with an error the
+// controller comes back only when something of the Rollout changes, and then nothing does. Never once it has lasted for
+// maxHold.
 func AnswerUnseen(f Facts, d Decision, waiting string, waited, maxHold time.Duration) Answers {
-	if waited < maxHold && (d.Desired < d.Max || holds(f)) {
+	if waited < maxHold && (d.Desired < d.Max || scaled(f)) {
 		return Answers{}
 	}
 	return Answers{VerifyErr: waiting}
 }
 
+// scaled says whether a stopped reconcile keeps no pods from coming: neither those of the canary nor, where the traffic
+// is on its way back, those of the stable.
+func scaled(f Facts) bool {
+	v := see(f)
+	return !f.Returning && v.canary.size >= v.need
+}
+
 // holds says whether the reconcile has to be stopped to keep the stable's pods. With dynamicStableScale the controller
-// sizes the stable by the weight it asked for, whatever VerifyWeight says. There are three reasons not to stop it: the
-// canary has yet to be scaled up, the traffic is on its way back, for which the stable has to be scaled up, or the
-// stable is already as small as the weight asked for makes it.
+// sizes the stable by the weight it asked for, whatever VerifyWeight says. Where the stable is already as small as that
+// there is nothing to keep.
 func holds(f Facts) bool {
 	v := see(f)
-	return f.DynamicStableScale && !f.Returning && v.canary.size >= v.need && v.stable.size > v.stableShare()
+	return f.DynamicStableScale && scaled(f) && v.stable.size > v.stableShare()
 }
 
 // stableShare is the size that the weight asked for leaves to a stable under dynamicStableScale.

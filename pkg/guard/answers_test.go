@@ -23,8 +23,13 @@ func TestAnswerUnseen(t *testing.T) {
 			change: func(f *guard.Facts) { f.Desired = 70 }, waited: maxHold,
 			want: guard.Answers{VerifyErr: missing},
 		},
-		"all is asked for: the reason lets the reconcile go on": {
-			want: guard.Answers{VerifyErr: missing},
+		"all is asked for, and nothing is left to scale: the controller has to come back by itself": {},
+		"all is asked for, and the canary has yet to be scaled up: the reason lets the reconcile go on": {
+			change: func(f *guard.Facts) { f.Canary.Size = 2 },
+			want:   guard.Answers{VerifyErr: missing},
+		},
+		"all is asked for, and the wait has been too long: deadline and abort act": {
+			waited: maxHold, want: guard.Answers{VerifyErr: missing},
 		},
 		"dynamicStableScale, all asked for: the stable keeps its pods": {
 			change: func(f *guard.Facts) { f.DynamicStableScale = true },

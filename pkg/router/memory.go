@@ -102,9 +102,11 @@ type memory struct {
 	// used, "" when it can.
 	refused string
 	// unseenSince is since when the mesh has not been known to have what is written,
-	// zero when it has. unseen is what the log last said is missing.
+	// zero when it has. unseen is what the log last said is missing, unseenTold that an
+	// Event has.
 	unseenSince time.Time
 	unseen      string
+	unseenTold  bool
 	// unavailable says that an Event has told that the mesh cannot be asked, invisible
 	// what the last Event said that it cannot show.
 	unavailable bool

@@ -239,7 +239,7 @@ func (r *Router) reportUnavailable(s *situation, m *memory, err error) {
 func (r *Router) reportUnseen(s *situation, m *memory, waiting string) {
 	switch {
 	case waiting == "":
-		m.unseenSince = time.Time{}
+		m.unseenSince, m.unseenTold = time.Time{}, false
 	case m.unseenSince.IsZero():
 		m.unseenSince = r.clock.Now()
 	}
@@ -247,6 +247,16 @@ func (r *Router) reportUnseen(s *situation, m *memory, waiting string) {
 		r.logFor(s).Info("the weight is written and not in effect yet", "waitingFor", waiting)
 	}
 	m.unseen = waiting
+}
+
+// reportLate tells, once for each weight that is late, what is missing: at the full
+// weight the controller keeps the answer to its log.
+func (r *Router) reportLate(s *situation, m *memory, v verdict) {
+	if m.unseenTold {
+		return
+	}
+	m.unseenTold = true
+	r.cluster.Event(s.ref, true, EventWeightNotInEffect, fmt.Sprintf("weight %d is written and not in effect yet: %s", v.decision.Weight, m.unseen))
 }
 
 // reportInvisible tells, once for each text, what level Mesh says nothing about.

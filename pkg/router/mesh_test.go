@@ -133,11 +133,29 @@ func TestAWeightIsVerifiedOnceIstiodServesIt(t *testing.T) {
 	i.serves(20, endpoints("old", 20), endpoints("canary1", 20))
 	wantVerified(t, "istiod serves it", r, ro, 20, true)
 	mustSet(t, r, ro, 100)
-	wantVerified(t, "at the full weight the reconcile goes on", r, ro, 100, false, "istiod", "primary")
+	wantVerified(t, "all is scaled: after an error the controller would not come back by itself", r, ro, 100, false)
 	i.serves(100, endpoints("old", 20), endpoints("canary1", 20))
 	wantVerified(t, "all of it", r, ro, 100, true)
 	if want, ok := i.followed["uid-1"]; !ok || len(want.Routes) == 0 || len(want.Clusters) == 0 {
 		t.Errorf("followed: %+v", want)
+	}
+}
+
+func TestAWeightThatIsLateIsToldOnce(t *testing.T) {
+	w, r, i, ro := verified(t, `{"level": "Mesh"}`)
+	late := func() (told []string) {
+		return slices.DeleteFunc(w.eventsSince(), func(event string) bool { return !strings.Contains(event, EventWeightNotInEffect) })
+	}
+	for _, weight := range []int32{20, 100} {
+		mustSet(t, r, ro, weight)
+		for range 3 {
+			wantVerified(t, "it is late", r, ro, weight, false)
+		}
+		if told := late(); len(told) != 1 || !strings.Contains(told[0], fmt.Sprintf("weight %d is written and not in effect yet: istiod still serves", weight)) {
+			t.Errorf("told of %d: %q", weight, told)
+		}
+		i.serves(uint32(weight), endpoints("old", 20), endpoints("canary1", 20))
+		wantVerified(t, "it is there", r, ro, weight, true)
 	}
 }
 
@@ -338,6 +356,23 @@ func TestTheFirstRequestWaitsForTheFirstPodToBeSeen(t *testing.T) {
 			w.wantWeights(t, "further pods wait for nothing", "90/10")
 		})
 	}
+}
+
+func TestAtTheFullWeightPodsThatAreNotSeenLetTheControllerComeBack(t *testing.T) {
+	w, r, i, ro := verified(t, `{"level": "Mesh"}`)
+	w.pods("canary1", 0, 20)
+	mustSet(t, r, ro, 0)
+	w.pods("canary1", 20, 20)
+	w.slices["shop/cart"] = endpoints("old", 20)
+	i.serves(0, endpoints("old", 20), nil)
+	wantError(t, setWeight(t, r, ro, 100), "no first request yet: canary canary1: ")
+	w.pass(meshSettleMost)
+	mustSet(t, r, ro, 100)
+	w.wantWeights(t, "no pod is seen", "100/0")
+	// With an error it would come back when a pod comes, and they are all there.
+	wantVerified(t, "no pod is seen", r, ro, 100, false)
+	w.pass(601 * time.Second)
+	wantVerified(t, "for longer than maxHold", r, ro, 100, false, "canary held at 0 of 100")
 }
 
 func TestAPodThatIsNeverSeenCountsAsNotAvailableAndStopsNothingElse(t *testing.T) {

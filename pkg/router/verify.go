@@ -74,6 +74,9 @@ func (r *Router) verify(ctx context.Context, ro *v1alpha1.Rollout, desired int32
 	if found.again != nil && !last {
 		return found, err
 	}
+	if found.again != nil {
+		r.reportLate(s, m, v)
+	}
 	return r.verifyHealth(s, m, v, found, err)
 }
 

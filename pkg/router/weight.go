@@ -150,10 +150,15 @@ func (r *Router) guarded(s *situation, m *memory, desired int32) verdict {
 		}.pinned(s.pin, facts)
 	}
 	held := m.hold(d, r.clock.Now())
+	answers := guard.Answer(facts, d, held, s.config.Guard.MaxHold)
+	if s.missing != "" && answers.VerifyErr != "" {
+		// No pod has to come, and so nothing of the Rollout will change.
+		answers = guard.AnswerUnseen(facts, d, answers.VerifyErr, held, s.config.Guard.MaxHold)
+	}
 	return verdict{
 		facts: facts, decision: d, enforced: true, observed: true,
 		next:    guard.NextWeight(s.written, s.known && s.uniform, d, s.config.Guard.MinRaise),
-		answers: guard.Answer(facts, d, held, s.config.Guard.MaxHold), held: held,
+		answers: answers, held: held,
 	}.pinned(s.pin, facts)
 }
 
