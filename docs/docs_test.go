@@ -1,13 +1,23 @@
-// Package docs holds the documentation, and the test that keeps it true.
+// Package docs holds the documentation, and the tests that keep it true: names of
+// tests, links, commands and blocks of YAML. How blocks are marked is told by package
+// markdown. That an API server takes the blocks is tested in e2e/pages.
 package docs
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/docs/markdown"
 )
 
 // read returns the files below the repository's root with one of the endings, by
@@ -60,35 +70,112 @@ func TestEveryTestThatTheDocumentationNamesIsThere(t *testing.T) {
 	}
 }
 
+// pages are all of the repository.
+func pages(t *testing.T) []markdown.Page {
+	t.Helper()
+	all, err := markdown.Pages("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 func TestEveryLinkLeadsSomewhere(t *testing.T) {
-	pages := read(t, ".md")
-	for path, body := range pages {
-		for _, found := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(body, -1) {
-			target, anchor, _ := strings.Cut(found[1], "#")
-			if strings.Contains(target, "://") {
-				continue
+	anchors := map[string]map[string]bool{}
+	for _, page := range pages(t) {
+		anchors[page.Path] = page.Anchors()
+	}
+	links := 0
+	for _, page := range pages(t) {
+		for _, link := range page.Links() {
+			links++
+			if err := leads(page.Path, link.Target, anchors); err != nil {
+				t.Errorf("%s links to %q: %v", link.At, link.Target, err)
 			}
-			file := path
-			if target != "" {
-				file = filepath.Join(filepath.Dir(path), target)
-			}
-			if _, err := os.Stat(file); err != nil {
-				t.Errorf("%s links to %s: %v", path, found[1], err)
-				continue
-			}
-			if anchor != "" && !anchors(pages[file])[anchor] {
-				t.Errorf("%s links to %s: there is no such heading", path, found[1])
-			}
+		}
+	}
+	if links < 50 {
+		t.Errorf("only %d links were found", links)
+	}
+}
+
+// leads follows a link of a page. Of those that leave the repository only the form
+// is looked at.
+func leads(from, target string, anchors map[string]map[string]bool) error {
+	to, err := url.Parse(target)
+	switch {
+	case err != nil:
+		return err
+	case target == "":
+		return errors.New("it is empty")
+	case to.Scheme == "https" || to.Scheme == "http":
+		if to.Hostname() == "" || !strings.Contains(to.Hostname(), ".") && to.Hostname() != "localhost" {
+			return errors.New("it names no host")
+		}
+		return nil
+	case to.Scheme != "" || to.Host != "":
+		return errors.New("use https, or a path")
+	case path.IsAbs(to.Path):
+		return errors.New("use a path relative to the page")
+	}
+	file := from
+	if to.Path != "" {
+		file = path.Join(path.Dir(from), to.Path)
+	}
+	if strings.HasPrefix(file, "..") {
+		return errors.New("it leaves the repository")
+	}
+	if _, err := os.Stat(filepath.Join("..", file)); err != nil {
+		return err
+	}
+	if to.Fragment != "" && !anchors[file][to.Fragment] {
+		return fmt.Errorf("%s has no such heading; it has %s", file, strings.Join(slices.Sorted(maps.Keys(anchors[file])), ", "))
+	}
+	return nil
+}
+
+func TestALinkThatLeadsNowhereIsFound(t *testing.T) {
+	anchors := map[string]map[string]bool{"docs/guard.md": {"there": true}}
+	for name, tc := range map[string]struct {
+		target string
+		good   bool
+	}{
+		"a page":                    {"guard.md", true},
+		"a heading":                 {"guard.md#there", true},
+		"a heading of this page":    {"#there", true},
+		"a folder":                  {"../examples/host-level", true},
+		"elsewhere":                 {"https://example.com/x#y", true},
+		"no such page":              {"gard.md", false},
+		"no such heading":           {"guard.md#here", false},
+		"no such heading here":      {"#here", false},
+		"out of the repository":     {"../../x.md", false},
+		"an absolute path":          {"/docs/guard.md", false},
+		"nothing":                   {"", false},
+		"no host":                   {"https:///x", false},
+		"a host without a dot":      {"https://example/x", false},
+		"another scheme":            {"file:///tmp/x", false},
+		"a scheme that was lost":    {"//example.com/x", false},
+		"what is no address at all": {"https://exa mple.com", false},
+	} {
+		if err := leads("docs/guard.md", tc.target, anchors); (err == nil) != tc.good {
+			t.Errorf("%s, %q: %v", name, tc.target, err)
 		}
 	}
 }
 
-// anchors are the headings of a page as GitHub makes them.
-func anchors(body string) map[string]bool {
-	all := map[string]bool{}
-	for _, found := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(body, -1) {
-		text := strings.ToLower(regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(found[1], ""))
-		all[strings.ReplaceAll(text, " ", "-")] = true
+func TestEveryPageOfTheDocumentationIsLinked(t *testing.T) {
+	linked := map[string]bool{"README.md": true}
+	for _, page := range pages(t) {
+		for _, link := range page.Links() {
+			target, _, _ := strings.Cut(link.Target, "#")
+			if to := path.Join(path.Dir(page.Path), target); to != page.Path {
+				linked[to] = true
+			}
+		}
 	}
-	return all
+	for _, page := range pages(t) {
+		if !linked[page.Path] && !linked[path.Dir(page.Path)] {
+			t.Errorf("no page links to %s: nobody will find it", page.Path)
+		}
+	}
 }

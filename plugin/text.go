@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	stdlog "log"
-	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/go-logr/logr/funcr"
@@ -14,12 +12,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cli"
-)
-
-// Set by the release build.
-var (
-	version = ""
-	commit  = ""
 )
 
 // byHand is what a person reads who starts the binary without the controller.
@@ -47,25 +39,6 @@ func usage(flags *pflag.FlagSet) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\nFlags (each as one item of \"args\" in the ConfigMap):\n%s", strings.TrimSpace(byHand()), flags.FlagUsages())
 	return b.String()
-}
-
-// buildVersion is the release's, else what the Go tool knows of the build.
-func buildVersion() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
-}
-
-func versionLine() string {
-	line := name + " " + buildVersion()
-	if commit != "" {
-		line += " (" + commit + ")"
-	}
-	return fmt.Sprintf("%s %s %s/%s", line, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // newLogger writes what the controller understands: hclog's JSON on stderr, so

@@ -15,9 +15,16 @@ import (
 // and what it has stored stay. StartAPIServer brings it back. Until then every
 // request in the lab fails, those of a test included. To play an outage for one
 // client alone, see [Proxy].
+//
+// The kubelets end with it: kwok keeps the addresses of pods in its memory, and after an
+// outage it was seen to give the same one to two pods.
 func (l *Lab) KillAPIServer() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.kwok != nil {
+		l.kwok.kill()
+		<-l.kwok.done
+	}
 	if l.apiServer != nil {
 		if l.apiServer.ended() {
 			return errors.New("the API server does not run")
@@ -67,5 +74,6 @@ func (l *Lab) StartAPIServer(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("API server: %w\n%s", err, proc.tail(20))
 	}
-	return nil
+	_, err = l.runKwok()
+	return err
 }

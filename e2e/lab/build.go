@@ -25,8 +25,8 @@ const (
 	keptOutput = 40
 )
 
-// Build builds those of the components whose binary is missing, all of them
-// when none is named, and says on progress what it does and how far it is.
+// Build builds those of the components whose binary is missing, all that the tests
+// need when none is named, and says on progress what it does and how far it is.
 //
 // A binary appears under its name only when it is complete, and a file lock
 // keeps two processes from building the same one, so Build may be called by
@@ -34,11 +34,7 @@ const (
 // component and holds the end of the compiler's output.
 func Build(ctx context.Context, progress io.Writer, components ...Component) error {
 	if len(components) == 0 {
-		all, err := Components()
-		if err != nil {
-			return err
-		}
-		components = all
+		components = Components()
 	}
 	for i, c := range components {
 		step := fmt.Sprintf("%s (%d of %d)", c, i+1, len(components))

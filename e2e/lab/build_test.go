@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/mod/semver"
 )
 
 // fake is a component of a module made up by fakeTree.
@@ -159,11 +161,8 @@ func TestAssetsOfEnvtestTakeThePlaceOfABuild(t *testing.T) {
 	}
 }
 
-func TestComponentsListTheControlPlaneFirstAndEveryControllerReleaseWithItsVersion(t *testing.T) {
-	all, err := Components()
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestComponentsListTheControlPlaneFirstAndTheTestedControllersWithTheirVersions(t *testing.T) {
+	all := Components()
 	var releases, others []string
 	for i, c := range all {
 		version, err := c.Version()
@@ -185,11 +184,34 @@ func TestComponentsListTheControlPlaneFirstAndEveryControllerReleaseWithItsVersi
 			t.Errorf("components/%s builds %s", c.folder, version)
 		}
 	}
-	if text := strings.Join(releases, " "); !contains(text, DefaultVersion, "v1.8.") {
-		t.Errorf("releases of the controller: %s", text)
+	if !slices.Equal(releases, TestedReleases()) {
+		t.Errorf("releases of the controller: %v, want %v", releases, TestedReleases())
 	}
 	if !slices.Contains(others, "istiod") {
 		t.Errorf("istiod is not among %v", others)
+	}
+}
+
+func TestReleasesAreTheFoldersOldestFirstAndHoldTheTestedOnes(t *testing.T) {
+	releases, err := Releases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !semver.IsValid(releases[0]) || !slices.IsSortedFunc(releases, semver.Compare) {
+		t.Errorf("releases %v", releases)
+	}
+	for i, tested := range TestedReleases() {
+		if !slices.Contains(releases, tested) {
+			t.Errorf("%s is tested, but there are only %v", tested, releases)
+		}
+		if i == 0 && tested != releases[0] {
+			t.Errorf("%s is older than the oldest that is tested, %s", releases[0], tested)
+		}
+	}
+	for _, release := range releases {
+		if version, err := Rollouts(release).Version(); version != release || err != nil {
+			t.Errorf("components/rollouts-%s builds %q, %v", release, version, err)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/mod/semver"
 )
 
 // assetsVariable names a folder with etcd and kube-apiserver, as setup-envtest
@@ -71,11 +73,24 @@ func ControlPlane() []Component {
 	return []Component{Etcd, Kwok, APIServer, ControllerManager}
 }
 
-// Components lists every component there is, in the order in which to build
-// them: what cheap tests need comes first, and istiod, which only the mesh needs,
-// last. The releases of the controller are those with a folder under
+// TestedReleases are the controllers that the scenarios are tested with: the oldest
+// that the plugin supports and the one that it is built against. Each costs a cold
+// build; [Releases] has the others, too.
+func TestedReleases() []string { return []string{"v1.8.5", DefaultVersion} }
+
+// Components lists what the tests need, in the order in which to build it: what
+// cheap tests need comes first, and istiod, which only the mesh needs, last.
+func Components() []Component {
+	all := ControlPlane()
+	for _, release := range TestedReleases() {
+		all = append(all, Rollouts(release))
+	}
+	return append(all, PrometheusProgram, IstiodProgram)
+}
+
+// Releases are all controllers there are, oldest first: those with a folder under
 // e2e/components.
-func Components() ([]Component, error) {
+func Releases() ([]string, error) {
 	dir, err := Dir()
 	if err != nil {
 		return nil, err
@@ -84,11 +99,12 @@ func Components() ([]Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := ControlPlane()
+	var releases []string
 	for _, folder := range folders {
-		all = append(all, Rollouts(strings.TrimPrefix(filepath.Base(folder), "rollouts-")))
+		releases = append(releases, strings.TrimPrefix(filepath.Base(folder), "rollouts-"))
 	}
-	return append(all, PrometheusProgram, IstiodProgram), nil
+	semver.Sort(releases)
+	return releases, nil
 }
 
 // Version reads the component's version from its go.mod.

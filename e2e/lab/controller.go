@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -282,6 +283,26 @@ func (c *Controller) KillPlugin(signal syscall.Signal) (int, error) {
 // Log is the path of the controller's log, which holds the plugin's lines, too.
 func (c *Controller) Log() string {
 	return filepath.Join(c.lab.processes.logs, c.program.name+".log")
+}
+
+// faultTexts are what no log may have: the race detector's report, and a panic,
+// recovered or not.
+var faultTexts = []string{"DATA RACE", "recovered from a panic", "panic: "}
+
+// Faults are the lines of the whole log that no log may have. The plugin is one
+// process for all Rollouts of a controller, and each may have brought them about.
+func (c *Controller) Faults() ([]string, error) {
+	content, err := os.ReadFile(c.Log())
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for line := range strings.Lines(string(content)) {
+		if slices.ContainsFunc(faultTexts, func(text string) bool { return strings.Contains(line, text) }) {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return found, nil
 }
 
 // Tail returns the last n lines of the controller's log that contain any of

@@ -15,7 +15,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const istioModule = "istio.io/api"
+const (
+	istioModule = "istio.io/api"
+	istioGroup  = "networking.istio.io"
+)
 
 // istioKinds are the definitions the lab takes of Istio's. The others would
 // only make each start longer.
@@ -35,34 +38,50 @@ var looseKinds = []string{
 	"experiments.argoproj.io",
 }
 
-// definitions are what the lab installs: those of the release of Argo Rollouts
-// that the e2e module requires, with which older controllers work, too, and
-// Istio's, in every version that Istio serves. They are read once in a process,
-// which takes a second.
-func definitions(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+// definitionsOf are what the lab installs: those of a release of Argo Rollouts and
+// Istio's. Reading takes a second, so each release's are read once in a process.
+func definitionsOf(ctx context.Context, options Options) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	definitionsRead.Lock()
 	defer definitionsRead.Unlock()
-	if definitionsRead.list == nil {
-		list, err := readAllDefinitions(ctx)
-		if err != nil {
+	list, ok := definitionsRead.of[options.RolloutsVersion]
+	if !ok {
+		var err error
+		if list, err = readAllDefinitions(ctx, options.RolloutsVersion); err != nil {
 			return nil, err
 		}
-		definitionsRead.list = list
+		definitionsRead.of[options.RolloutsVersion] = list
 	}
-	copies := make([]*apiextensionsv1.CustomResourceDefinition, len(definitionsRead.list))
-	for i, crd := range definitionsRead.list {
+	copies := make([]*apiextensionsv1.CustomResourceDefinition, len(list))
+	for i, crd := range list {
 		copies[i] = crd.DeepCopy() // envtest writes into what it is given
+		if crd.Spec.Group == istioGroup && options.IstioVersion != "" {
+			if err := keepVersion(copies[i], options.IstioVersion); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return copies, nil
 }
 
-var definitionsRead struct {
+var definitionsRead = struct {
 	sync.Mutex
-	list []*apiextensionsv1.CustomResourceDefinition
+	of map[string][]*apiextensionsv1.CustomResourceDefinition // by release, as in Options
+}{of: map[string][]*apiextensionsv1.CustomResourceDefinition{}}
+
+// keepVersion leaves a definition with one version, which is then the stored one.
+func keepVersion(crd *apiextensionsv1.CustomResourceDefinition, version string) error {
+	versions := crd.Spec.Versions
+	at := slices.IndexFunc(versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
+	if at < 0 {
+		return fmt.Errorf("%s has no version %q", crd.Name, version)
+	}
+	crd.Spec.Versions = versions[at : at+1]
+	crd.Spec.Versions[0].Served, crd.Spec.Versions[0].Storage = true, true
+	return nil
 }
 
-func readAllDefinitions(ctx context.Context) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	rollouts, err := requiredFolder(ctx, rolloutsModule)
+func readAllDefinitions(ctx context.Context, release string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	rollouts, err := rolloutsFolder(ctx, release)
 	if err != nil {
 		return nil, err
 	}
@@ -173,4 +192,17 @@ func requiredFolder(ctx context.Context, module string) (string, error) {
 		return "", err
 	}
 	return moduleFolder(ctx, dir, module, version)
+}
+
+// rolloutsFolder is the source of a release of Argo Rollouts, or, when that is "",
+// of the one that e2e/go.mod requires.
+func rolloutsFolder(ctx context.Context, release string) (string, error) {
+	if release == "" {
+		return requiredFolder(ctx, rolloutsModule)
+	}
+	dir, err := Dir()
+	if err != nil {
+		return "", err
+	}
+	return moduleFolder(ctx, Rollouts(release).source(dir), rolloutsModule, release)
 }

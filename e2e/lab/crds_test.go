@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,4 +99,54 @@ spec: {metrics: [{name: rate, interval: 5s, successCondition: "true", provider: 
 	if len(stored) != 1 || len(metrics) != 1 || metrics[0].(map[string]any)["interval"] != "5s" {
 		t.Errorf("stored: %v", read.Object["spec"])
 	}
+}
+
+func TestDefinitionsAreThoseOfTheReleaseAndOfOneVersionOfIstio(t *testing.T) {
+	t.Parallel()
+	ctx := within(t, time.Minute)
+	for _, version := range []string{"v1", "v1beta1", "v1alpha3"} {
+		crds, err := definitionsOf(ctx, Options{RolloutsVersion: "v1.8.5", IstioVersion: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, crd := range crds {
+			versions := crd.Spec.Versions
+			switch {
+			case crd.Spec.Group == istioGroup && (len(versions) != 1 || versions[0].Name != version || !versions[0].Served || !versions[0].Storage):
+				t.Errorf("%s has the versions %v, want only %s", crd.Name, versions, version)
+			case crd.Name == "rollouts.argoproj.io" && strings.Contains(asText(t, crd), "replicaProgressThreshold"):
+				t.Errorf("%s is not of v1.8.5, which has no replicaProgressThreshold", crd.Name)
+			}
+		}
+	}
+	// What was read for another lab is not changed by that.
+	crds, err := definitionsOf(ctx, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, crd := range crds {
+		if crd.Spec.Group == istioGroup && len(crd.Spec.Versions) != 3 {
+			t.Errorf("%s has %d versions by default, want 3", crd.Name, len(crd.Spec.Versions))
+		}
+		if crd.Name == "rollouts.argoproj.io" && !strings.Contains(asText(t, crd), "replicaProgressThreshold") {
+			t.Errorf("%s is not of %s", crd.Name, DefaultVersion)
+		}
+	}
+}
+
+func TestAVersionThatIstioDoesNotHaveIsAnError(t *testing.T) {
+	t.Parallel()
+	_, err := definitionsOf(within(t, time.Minute), Options{IstioVersion: "v2"})
+	if err == nil || !strings.Contains(err.Error(), `has no version "v2"`) {
+		t.Error(err)
+	}
+}
+
+func asText(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

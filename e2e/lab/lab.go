@@ -41,6 +41,14 @@ type Options struct {
 	Progress io.Writer
 	// KeepFiles leaves the logs in the temporary folder after Stop.
 	KeepFiles bool
+	// RolloutsVersion is the release of Argo Rollouts whose definitions are
+	// installed, such as "v1.8.5"; there must be a component of it, see [Rollouts].
+	// "" is the release that the e2e module requires, with which older controllers
+	// work, too.
+	RolloutsVersion string
+	// IstioVersion is the only version in which Istio's kinds exist: "v1", "v1beta1"
+	// or "v1alpha3". "" is all three, as Istio has them.
+	IstioVersion string
 }
 
 // Lab is a running control plane. Its methods may be called concurrently, and
@@ -58,7 +66,7 @@ type Lab struct {
 
 	dir       string
 	auditLog  string
-	keepFiles bool
+	options   Options
 	progress  io.Writer
 	ctx       context.Context // ends what runs in this process
 	cancel    context.CancelFunc
@@ -71,6 +79,8 @@ type Lab struct {
 	controllers map[string]*Controller // by instance id
 	istiod      *Istiod
 	apiServer   *process // nil while it is the one that envtest started
+	kwok        *process
+	kwokRuns    int
 	stops       []func()
 	stopped     bool
 }
@@ -104,7 +114,7 @@ func newLab(options Options, progress io.Writer) (*Lab, error) {
 	}
 	// Not derived from Start's context, which only bounds the start.
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &Lab{dir: dir, auditLog: filepath.Join(dir, "logs", "audit.log"), keepFiles: options.KeepFiles, progress: progress,
+	l := &Lab{dir: dir, auditLog: filepath.Join(dir, "logs", "audit.log"), options: options, progress: progress,
 		ctx: ctx, cancel: cancel, controllers: map[string]*Controller{}}
 	for _, folder := range []string{"etcd", "apiserver", "kubeconfigs", "kwok"} {
 		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
@@ -171,7 +181,7 @@ func (l *Lab) Stop() error {
 		stop()
 	}
 	l.processes.stop()
-	if l.keepFiles {
+	if l.options.KeepFiles {
 		return nil
 	}
 	return os.RemoveAll(l.dir)

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -29,7 +30,7 @@ var silenceControllerRuntime = sync.OnceFunc(func() { ctrllog.SetLogger(logr.Dis
 // startAPIServer runs etcd and kube-apiserver and installs the definitions of
 // Argo Rollouts and Istio.
 func (l *Lab) startAPIServer(ctx context.Context) error {
-	crds, err := definitions(ctx)
+	crds, err := definitionsOf(ctx, l.options)
 	if err != nil {
 		return err
 	}
@@ -172,26 +173,51 @@ func (l *Lab) awaitReplicaSets(ctx context.Context, manager *process) error {
 // startKwok creates the node, runs kwok with the lab's stages and waits until
 // the node is ready.
 func (l *Lab) startKwok(ctx context.Context) error {
-	config := filepath.Join(l.dir, "kwok", "stages.yaml")
-	if err := os.WriteFile(config, stages, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(l.dir, "kwok", "stages.yaml"), stages, 0o644); err != nil {
 		return err
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: NodeName, Labels: map[string]string{corev1.LabelHostname: NodeName}}}
 	if _, err := l.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create Node %s: %w", NodeName, err)
 	}
-	proc, err := l.run(Kwok, []string{"KWOK_WORKDIR=" + filepath.Join(l.dir, "kwok")},
-		"--kubeconfig="+l.AdminKubeconfig,
-		"--config="+config,
-		"--manage-all-nodes=true",
-		"--cidr="+PodCIDR, "--node-ip="+nodeIP,
-		// One kwok has all nodes: no lease is needed to agree on that.
-		"--node-lease-duration-seconds=0",
-	)
+	proc, err := l.runKwok()
 	if err != nil {
 		return err
 	}
 	return proc.await(ctx, l.nodeReady)
+}
+
+// runKwok runs kwok with what startKwok has written. Each run has addresses of its own: it
+// gives some away before it has read those that there are.
+func (l *Lab) runKwok() (*process, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	cidr, err := podCIDR(l.kwokRuns)
+	if err != nil {
+		return nil, err
+	}
+	l.kwokRuns++
+	l.kwok, err = l.run(Kwok, []string{"KWOK_WORKDIR=" + filepath.Join(l.dir, "kwok")},
+		"--kubeconfig="+l.AdminKubeconfig,
+		"--config="+filepath.Join(l.dir, "kwok", "stages.yaml"),
+		"--manage-all-nodes=true",
+		"--cidr="+cidr, "--node-ip="+nodeIP,
+		// One kwok has all nodes: no lease is needed to agree on that.
+		"--node-lease-duration-seconds=0",
+	)
+	return l.kwok, err
+}
+
+// podCIDR is the part of PodCIDR of the nth run of kwok, from 0: the first has half of it,
+// each further one, after an outage, 1 022 addresses. The last part is left to clients.
+func podCIDR(run int) (string, error) {
+	switch {
+	case run == 0:
+		return "10.244.0.0/17", nil
+	case run > 28:
+		return "", errors.New("kwok has been started 29 times, and there are no addresses left: start another lab")
+	}
+	return fmt.Sprintf("10.244.%d.0/22", 128+4*(run-1)), nil
 }
 
 func (l *Lab) nodeReady(ctx context.Context) (bool, error) {

@@ -39,11 +39,7 @@ subjects:
 // with the release added to its name: releases differ in their rights and may
 // run side by side.
 func ClusterRole(ctx context.Context, version string) (*rbacv1.ClusterRole, error) {
-	dir, err := Dir()
-	if err != nil {
-		return nil, err
-	}
-	folder, err := moduleFolder(ctx, Rollouts(version).source(dir), rolloutsModule, version)
+	folder, err := rolloutsFolder(ctx, version)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func workload(level scenarios.Level, replicas int32, steps ...v1alpha1.CanarySte
 func PlainCanary(level scenarios.Level) Story {
 	return Story{
 		Name: plainName, Level: level, Title: "plain canary, 10 → 50 → 100", Rate: 240, Mark: Upgrade,
-		Workload: workload(level, 10, scenarios.SetWeight(10), scenarios.Pause(8), scenarios.SetWeight(50), scenarios.Pause(16), scenarios.SetWeight(100)),
+		Workload: workload(level, 10, scenarios.SetWeight(10), scenarios.Pause(12), scenarios.SetWeight(50), scenarios.Pause(22), scenarios.SetWeight(100)),
 		Play: func(ctx context.Context, p *Performance) error {
 			return upgraded(ctx, p, 2)
 		},

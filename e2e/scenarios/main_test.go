@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -109,25 +107,14 @@ func play(t *testing.T, c *lab.Controller, w Workload, script func(ctx context.C
 	return recorded
 }
 
-// faultTexts are what no log may have: the race detector's report, and a panic,
-// recovered or not.
-var faultTexts = []string{"DATA RACE", "recovered from a panic", "panic: "}
-
-// faults are the lines with such a text, of the whole log: the plugin is one
-// process for all scenes, and each of them may have brought it about.
+// faults are the lines that no log may have.
 func faults(t *testing.T, c *lab.Controller) []string {
 	t.Helper()
-	content, err := os.ReadFile(c.Log())
+	lines, err := c.Faults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found []string
-	for line := range strings.Lines(string(content)) {
-		if slices.ContainsFunc(faultTexts, func(text string) bool { return strings.Contains(line, text) }) {
-			found = append(found, strings.TrimSpace(line))
-		}
-	}
-	return found
+	return lines
 }
 
 // explain prints, should the test fail, the timeline and what the controller

@@ -3,11 +3,7 @@ package scenarios
 import (
 	"context"
 	"encoding/json"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
-
-var virtualServicesResource = schema.GroupVersionResource{Group: "networking.istio.io", Version: "v1", Resource: "virtualservices"}
 
 // RevertVirtualService puts the VirtualService back to its manifest, all weight on
 // the stable side, as a GitOps tool does that knows of no exception for weights.
@@ -17,5 +13,5 @@ func (s *Scene) RevertVirtualService(ctx context.Context, mark string) error {
 		return err
 	}
 	s.Mark(mark)
-	return s.Merge(ctx, virtualServicesResource, name, string(patch))
+	return s.Merge(ctx, s.workload.istio().WithResource("virtualservices"), name, string(patch))
 }

@@ -2,12 +2,14 @@ package scenarios
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
@@ -49,10 +51,15 @@ type Workload struct {
 	Steps []v1alpha1.CanaryStep
 	// Guard is the plugin's guard block; nil leaves it out.
 	Guard map[string]any
+	// Max is the Rollout's maxTrafficWeight; 0 leaves it out, which means 100.
+	Max int32
 	// From is set when the Rollout takes a Deployment over: it is the scaleDown of
 	// its workloadRef. Open then applies the Deployment, and [Scene.Migrate] the
 	// Rollout.
 	From string
+	// IstioVersion of networking.istio.io that the objects are of, for a lab that
+	// has only that; "" means v1.
+	IstioVersion string
 	// Mesh makes the objects fit for gRPC clients that really send requests; see
 	// mesh.go for what differs.
 	Mesh bool
@@ -161,7 +168,17 @@ func (w Workload) deployment() *appsv1.Deployment {
 // image is that of a version of the workload; another image is another revision.
 func image(version int) string { return fmt.Sprintf("%s:%d", name, version) }
 
+// routing is what the Rollout says of its router.
 func (w Workload) routing() *v1alpha1.RolloutTrafficRouting {
+	routing := w.block()
+	if w.Max != 0 {
+		routing.MaxTrafficWeight = &w.Max
+	}
+	return routing
+}
+
+// block is the router's own.
+func (w Workload) block() *v1alpha1.RolloutTrafficRouting {
 	if w.Router == Native {
 		istio := &v1alpha1.IstioTrafficRouting{VirtualService: &v1alpha1.IstioVirtualService{Name: name, Routes: []string{"primary"}}}
 		if w.Level == Subset {
@@ -186,6 +203,11 @@ func (w Workload) routing() *v1alpha1.RolloutTrafficRouting {
 	return &v1alpha1.RolloutTrafficRouting{Plugins: map[string]json.RawMessage{lab.DefaultPluginName: raw}}
 }
 
+// istio is the group and version of the routing's objects.
+func (w Workload) istio() schema.GroupVersion {
+	return schema.GroupVersion{Group: "networking.istio.io", Version: cmp.Or(w.IstioVersion, "v1")}
+}
+
 // virtualService has a second route and fields that no router may touch.
 func (w Workload) virtualService() map[string]any {
 	stable := map[string]any{"host": name, "subset": "stable"}
@@ -194,7 +216,7 @@ func (w Workload) virtualService() map[string]any {
 		stable, canary = map[string]any{"host": name + "-stable"}, map[string]any{"host": name + "-canary"}
 	}
 	return w.meshRoutes(map[string]any{
-		"apiVersion": "networking.istio.io/v1", "kind": "VirtualService",
+		"apiVersion": w.istio().String(), "kind": "VirtualService",
 		"metadata": map[string]any{"name": name},
 		"spec": map[string]any{
 			"hosts": []any{name},
@@ -206,7 +228,7 @@ func (w Workload) virtualService() map[string]any {
 				map[string]any{
 					"name": "primary", "timeout": "5s", "retries": map[string]any{"attempts": 2},
 					"route": []any{
-						map[string]any{"destination": stable, "weight": 100},
+						map[string]any{"destination": stable, "weight": cmp.Or(w.Max, 100)},
 						map[string]any{"destination": canary, "weight": 0},
 					},
 				},
@@ -223,7 +245,7 @@ func (w Workload) destinationRule() map[string]any {
 		}
 	}
 	return w.meshSubsets(map[string]any{
-		"apiVersion": "networking.istio.io/v1", "kind": "DestinationRule",
+		"apiVersion": w.istio().String(), "kind": "DestinationRule",
 		"metadata": map[string]any{"name": name},
 		"spec":     map[string]any{"host": name, "subsets": []any{subset("stable"), subset("canary")}},
 	})
@@ -242,7 +264,7 @@ func service(serviceName string) *corev1.Service {
 
 // subject says what of it is recorded.
 func (w Workload) subject(namespace string) timeline.Subject {
-	s := timeline.Subject{Namespace: namespace, Rollout: name, VirtualServices: []string{name}}
+	s := timeline.Subject{Namespace: namespace, Rollout: name, VirtualServices: []string{name}, MaxWeight: w.Max, IstioVersion: w.IstioVersion}
 	if w.Level == Subset {
 		s.DestinationRule, s.CanarySubset, s.StableSubset = name, "canary", "stable"
 	} else {

@@ -17,7 +17,7 @@ import (
 const usage = `Runs a real Kubernetes control plane with Argo Rollouts, without containers.
 
 Usage:
-  lab build [flags]   build every program that is missing, with progress
+  lab build [flags]   build every program that the tests need and that is missing, with progress
   lab up [flags]      run a control plane, a controller and the plugin until Ctrl-C
 
 Flags:
@@ -82,11 +82,7 @@ func build(ctx context.Context, out io.Writer) error {
 	if err := lab.Build(ctx, out); err != nil {
 		return err
 	}
-	components, err := lab.Components()
-	if err != nil {
-		return err
-	}
-	for _, c := range components {
+	for _, c := range lab.Components() {
 		path, err := c.Path()
 		if err != nil {
 			return err
