@@ -31,13 +31,14 @@ type Program struct {
 	Colour bool
 
 	// connect opens a cluster; nil is the real one. patience is how long something may
-	// take without a word; 0 is a second.
+	// take without a word; 0 is a second. now is the time; nil is the real one.
 	connect  func(clusterFlags) (reader, error)
 	patience time.Duration
+	now      func() time.Time
 }
 
 // commands are all commands. Each adds its own flags.
-var commands = []func(*Program) *cobra.Command{lintCommand}
+var commands = []func(*Program) *cobra.Command{lintCommand, inspectCommand}
 
 // Asked tells whether a person wants a command, rather than to know what the plugin
 // is: the first argument is no flag, or the program goes by the name of a kubectl

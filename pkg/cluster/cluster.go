@@ -9,9 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
@@ -74,10 +72,10 @@ func (o Options) hooks(changed func(kind, namespace, name string)) hooks {
 // Cluster reads, patches and reports. It is safe for concurrent use.
 // Its methods may only be called after Ready has returned nil once.
 type Cluster struct {
-	options   Options
-	log       hclog.Logger
-	discovery discovery.DiscoveryInterface
-	dynamic   dynamic.Interface
+	options Options
+	log     hclog.Logger
+	asking  rest.Interface // for what the API server says of itself
+	dynamic dynamic.Interface
 
 	access         *access
 	secret         *kubeconfigSecret // nil unless the mesh's credentials are in one
@@ -116,9 +114,9 @@ func (c *Cluster) makeLocal(config *rest.Config) error {
 	binary := rest.CopyConfig(config)
 	binary.ContentType = "application/vnd.kubernetes.protobuf"
 	binary.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	typed, err := kubernetes.NewForConfig(binary)
+	typed, err := newClients(binary)
 	if err != nil {
-		return fmt.Errorf("making the Kubernetes client: %w", err)
+		return fmt.Errorf("making the Kubernetes clients: %w", err)
 	}
 	meta, err := metadata.NewForConfig(config)
 	if err != nil {
@@ -127,20 +125,18 @@ func (c *Cluster) makeLocal(config *rest.Config) error {
 	if c.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return fmt.Errorf("making the client for Rollouts: %w", err)
 	}
-	asking := rest.CopyConfig(config)
-	asking.Timeout = discoveryTimeout
-	if c.discovery, err = discovery.NewDiscoveryClientForConfig(asking); err != nil {
-		return fmt.Errorf("making the discovery client: %w", err)
+	if c.asking, err = newAsking(config); err != nil {
+		return fmt.Errorf("making the client for the API server's version: %w", err)
 	}
 	heard := func(resource string) func() { return func() { c.hooks().heard(resource) } }
 	namespace := c.options.Namespace
-	c.replicaSets = newReplicaSets(typed, namespace, podNews{rollout: c.tellPodsChanged, experiment: c.tellExperimentPodsChanged}, heard("replicasets.apps"))
-	c.services = newServices(typed, namespace, heard("services"))
+	c.replicaSets = newReplicaSets(typed.apps, namespace, podNews{rollout: c.tellPodsChanged, experiment: c.tellExperimentPodsChanged}, heard("replicasets.apps"))
+	c.services = newServices(typed.core, namespace, heard("services"))
 	c.pods = newPods(meta, namespace, c.replicaSets.tellOf, heard("pods"))
-	c.endpointSlices = newEndpointSlices(typed, namespace, c.pods.tally.labels, c.tellEndpointsChanged, heard("endpointslices.discovery.k8s.io"), c.log)
-	c.events = newEvents(typed)
+	c.endpointSlices = newEndpointSlices(typed.discovery, namespace, c.pods.tally.labels, c.tellEndpointsChanged, heard("endpointslices.discovery.k8s.io"), c.log)
+	c.events = newEvents(typed.core)
 	if c.options.MeshSecretNamespace != "" {
-		c.secret = newKubeconfigSecret(typed, c.options.MeshSecretNamespace, heard("secrets"))
+		c.secret = newKubeconfigSecret(typed.core, c.options.MeshSecretNamespace, heard("secrets"))
 	}
 	return nil
 }
@@ -257,7 +253,7 @@ func (c *Cluster) awaitSecret(ctx context.Context) error {
 // start asks the API server anything at all before the watches begin, for the
 // reason that mesh.start has.
 func (c *Cluster) start(ctx context.Context) error {
-	if err := c.discovery.RESTClient().Get().AbsPath("/version").Do(ctx).Error(); err != nil {
+	if err := c.asking.Get().AbsPath("/version").Do(ctx).Error(); err != nil {
 		return fmt.Errorf("asking the API server for its version: %w", err)
 	}
 	for _, w := range c.local() {

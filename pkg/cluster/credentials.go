@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
@@ -66,9 +65,10 @@ type kubeconfigSecret struct {
 	namespace string
 }
 
-func newKubeconfigSecret(client kubernetes.Interface, namespace string, heard func()) *kubeconfigSecret {
+func newKubeconfigSecret(client rest.Interface, namespace string, heard func()) *kubeconfigSecret {
 	s := &kubeconfigSecret{watched: watched{name: "secrets"}, namespace: namespace}
-	s.informer = newInformer(s.name, client.CoreV1().Secrets(s.namespace), client, selection{labels: meshSecretLabel},
+	from := typed[*corev1.SecretList]{client, namespace, s.name, func() *corev1.SecretList { return &corev1.SecretList{} }}
+	s.informer = newInformer(s.name, from, client, selection{labels: meshSecretLabel},
 		&corev1.Secret{}, cache.Indexers{}, heard)
 	// Set before the start, so it cannot fail.
 	_ = s.informer.SetTransform(stripSecret)

@@ -21,11 +21,10 @@ type served struct {
 	virtualServices, destinationRules schema.GroupVersionResource
 }
 
-// resourcesOf asks for the resources of one version. The discovery client's own
-// methods take no context, and a call must end at its deadline.
+// resourcesOf asks for the resources of one version.
 func (m *mesh) resourcesOf(ctx context.Context, version schema.GroupVersion) (*metav1.APIResourceList, error) {
 	list := &metav1.APIResourceList{}
-	err := m.discovery.RESTClient().Get().AbsPath("/apis/" + version.String()).Do(ctx).Into(list)
+	err := m.asking.Get().AbsPath("/apis/" + version.String()).Do(ctx).Into(list)
 	return list, err
 }
 

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -43,11 +43,12 @@ type endpointSlices struct {
 	labels func(types.NamespacedName) map[string]string
 }
 
-func newEndpointSlices(client kubernetes.Interface, namespace string, labels func(types.NamespacedName) map[string]string,
+func newEndpointSlices(client rest.Interface, namespace string, labels func(types.NamespacedName) map[string]string,
 	changed func(namespace, service string), heard func(), log hclog.Logger,
 ) *endpointSlices {
 	e := &endpointSlices{watched: watched{name: "endpointslices.discovery.k8s.io"}, log: log, labels: labels}
-	e.informer = newInformer(e.name, client.DiscoveryV1().EndpointSlices(namespace), client, selection{labels: discoveryv1.LabelServiceName},
+	from := typed[*discoveryv1.EndpointSliceList]{client, namespace, "endpointslices", func() *discoveryv1.EndpointSliceList { return &discoveryv1.EndpointSliceList{} }}
+	e.informer = newInformer(e.name, from, client, selection{labels: discoveryv1.LabelServiceName},
 		&discoveryv1.EndpointSlice{}, cache.Indexers{byService: serviceOf}, heard)
 	tell := func(object any) {
 		if slice, ok := last(object).(*discoveryv1.EndpointSlice); ok {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -26,7 +25,7 @@ type mesh struct {
 	log       hclog.Logger
 	namespace string
 	syncWait  time.Duration
-	discovery discovery.DiscoveryInterface
+	asking    rest.Interface // for the versions of its API
 	dynamic   dynamic.Interface
 	hooks     hooks
 
@@ -43,11 +42,9 @@ type mesh struct {
 
 // newMesh makes the clients. It sends no request.
 func newMesh(config *rest.Config, options Options, hooks hooks, log hclog.Logger) (*mesh, error) {
-	asking := rest.CopyConfig(config)
-	asking.Timeout = discoveryTimeout
-	discovery, err := discovery.NewDiscoveryClientForConfig(asking)
+	asking, err := newAsking(config)
 	if err != nil {
-		return nil, fmt.Errorf("making the discovery client: %w", err)
+		return nil, fmt.Errorf("making the client for the versions of Istio's API: %w", err)
 	}
 	dyn, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -55,7 +52,7 @@ func newMesh(config *rest.Config, options Options, hooks hooks, log hclog.Logger
 	}
 	m := &mesh{
 		log: log, namespace: options.Namespace, syncWait: options.SyncWait,
-		discovery: discovery, dynamic: dyn, hooks: hooks, starting: newStart(),
+		asking: asking, dynamic: dyn, hooks: hooks, starting: newStart(),
 	}
 	m.life, m.end = context.WithCancel(context.Background())
 	m.hooks.changed = func(kind, namespace, name string) {

@@ -1,14 +1,15 @@
 package cluster
 
 import (
+	"maps"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts"
@@ -54,9 +55,10 @@ type replicaSets struct {
 
 // newReplicaSets watches only ReplicaSets that carry a Rollout's hash, so those
 // of Deployments never reach the process.
-func newReplicaSets(client kubernetes.Interface, namespace string, news podNews, heard func()) *replicaSets {
+func newReplicaSets(client rest.Interface, namespace string, news podNews, heard func()) *replicaSets {
 	r := &replicaSets{watched: watched{name: "replicasets.apps"}, news: news}
-	r.informer = newInformer(r.name, client.AppsV1().ReplicaSets(namespace), client, selection{labels: hashLabel}, &appsv1.ReplicaSet{},
+	from := typed[*appsv1.ReplicaSetList]{client, namespace, "replicasets", func() *appsv1.ReplicaSetList { return &appsv1.ReplicaSetList{} }}
+	r.informer = newInformer(r.name, from, client, selection{labels: hashLabel}, &appsv1.ReplicaSet{},
 		cache.Indexers{byUID: uidOf, byRollout: rolloutOf, byExperiment: experimentOf}, heard)
 	// Set before the start, so it cannot fail.
 	_ = r.informer.SetTransform(stripReplicaSet)
@@ -80,15 +82,15 @@ func newReplicaSets(client kubernetes.Interface, namespace string, news podNews,
 
 // tell passes on whose ReplicaSet it is.
 func (r *replicaSets) tell(object any) {
-	rs, ok := object.(*appsv1.ReplicaSet)
+	rs, ok := object.(*replicaSet)
 	if !ok {
 		return
 	}
-	switch owner := metav1.GetControllerOf(rs); {
-	case isA(owner, "Rollout"):
-		r.news.rollout(owner.UID)
-	case isA(owner, "Experiment"):
-		r.news.experiment(rs.Namespace, rs.Labels[hashLabel])
+	switch rs.owner.kind {
+	case ofRollout:
+		r.news.rollout(rs.owner.uid)
+	case ofExperiment:
+		r.news.experiment(rs.Namespace, rs.hash)
 	}
 }
 
@@ -102,33 +104,74 @@ func (r *replicaSets) tellOf(uid types.UID) {
 }
 
 func availableOf(object any) int32 {
-	rs, ok := object.(*appsv1.ReplicaSet)
+	rs, ok := object.(*replicaSet)
 	if !ok {
 		return -1
 	}
-	return rs.Status.AvailableReplicas
+	return rs.available
+}
+
+// replicaSet is what is kept of one. The API's own type has room for a whole pod:
+// empty it has 1.3 KB.
+type replicaSet struct {
+	metav1.TypeMeta
+	// ObjectMeta has the names, the version and the time of creation only.
+	metav1.ObjectMeta
+	// owner is who controls it, nobody's zero value if that is neither a Rollout nor an
+	// Experiment.
+	owner           owner
+	hash            string
+	size, available int32
+	// pods are the labels of the pod template.
+	pods map[string]string
+}
+
+// owner is the Rollout or Experiment that controls a ReplicaSet.
+type owner struct {
+	kind string // ofRollout, ofExperiment or ""
+	uid  types.UID
+}
+
+// The kinds of owners.
+const (
+	ofRollout    = "Rollout"
+	ofExperiment = "Experiment"
+)
+
+// DeepCopyObject implements runtime.Object.
+func (r *replicaSet) DeepCopyObject() runtime.Object {
+	out := *r
+	out.ObjectMeta, out.pods = *r.ObjectMeta.DeepCopy(), maps.Clone(r.pods)
+	return &out
 }
 
 // stripReplicaSet keeps names, the hash, the owner, the counts and the labels of
-// the pods.
+// the pods. What is the same in many is kept once.
 func stripReplicaSet(object any) (any, error) {
 	full, ok := object.(*appsv1.ReplicaSet)
 	if !ok {
 		return object, nil
 	}
-	return &appsv1.ReplicaSet{
+	return &replicaSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: full.Name, Namespace: full.Namespace, UID: full.UID, ResourceVersion: full.ResourceVersion,
+			Name: full.Name, Namespace: shared(full.Namespace), UID: full.UID, ResourceVersion: full.ResourceVersion,
 			CreationTimestamp: full.CreationTimestamp,
-			Labels:            map[string]string{hashLabel: full.Labels[hashLabel]},
-			OwnerReferences:   full.OwnerReferences,
 		},
-		Spec: appsv1.ReplicaSetSpec{
-			Replicas: full.Spec.Replicas,
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: full.Spec.Template.Labels}},
-		},
-		Status: appsv1.ReplicaSetStatus{AvailableReplicas: full.Status.AvailableReplicas},
+		owner: ownerOf(full),
+		hash:  full.Labels[hashLabel],
+		size:  sizeOf(full), available: full.Status.AvailableReplicas,
+		pods: sharedLabels(full.Spec.Template.Labels),
 	}, nil
+}
+
+func ownerOf(rs *appsv1.ReplicaSet) owner {
+	by := metav1.GetControllerOfNoCopy(rs)
+	for _, kind := range []string{ofRollout, ofExperiment} {
+		if isA(by, kind) {
+			return owner{kind, types.UID(shared(string(by.UID)))}
+		}
+	}
+	return owner{}
 }
 
 // isA tells whether an owner, which may be nil, is of that kind of Argo Rollouts.
@@ -137,7 +180,7 @@ func isA(owner *metav1.OwnerReference, kind string) bool {
 }
 
 func uidOf(object any) ([]string, error) {
-	rs, ok := object.(*appsv1.ReplicaSet)
+	rs, ok := object.(*replicaSet)
 	if !ok {
 		return nil, nil
 	}
@@ -147,24 +190,21 @@ func uidOf(object any) ([]string, error) {
 // rolloutOf indexes a ReplicaSet by the UID of the Rollout that controls it. The
 // UID, not the name: a Rollout deleted and made again is another one.
 func rolloutOf(object any) ([]string, error) {
-	rs, ok := object.(*appsv1.ReplicaSet)
-	if !ok {
+	rs, ok := object.(*replicaSet)
+	if !ok || rs.owner.kind != ofRollout {
 		return nil, nil
 	}
-	if owner := metav1.GetControllerOf(rs); isA(owner, "Rollout") {
-		return []string{string(owner.UID)}, nil
-	}
-	return nil, nil
+	return []string{string(rs.owner.uid)}, nil
 }
 
 // experimentOf indexes a ReplicaSet that an Experiment controls by what the
 // controller tells of it: the namespace and the hash.
 func experimentOf(object any) ([]string, error) {
-	rs, ok := object.(*appsv1.ReplicaSet)
-	if !ok || !isA(metav1.GetControllerOf(rs), "Experiment") {
+	rs, ok := object.(*replicaSet)
+	if !ok || rs.owner.kind != ofExperiment {
 		return nil, nil
 	}
-	return []string{keyOf(rs.Namespace, rs.Labels[hashLabel])}, nil
+	return []string{keyOf(rs.Namespace, rs.hash)}, nil
 }
 
 // ReplicaSets returns the ReplicaSets of one Rollout, in no particular order.
@@ -175,13 +215,13 @@ func (c *Cluster) ReplicaSets(rollout types.UID) ([]ReplicaSet, error) {
 	}
 	out := make([]ReplicaSet, 0, len(objects))
 	for _, object := range objects {
-		rs, ok := object.(*appsv1.ReplicaSet)
+		rs, ok := object.(*replicaSet)
 		if !ok {
 			continue
 		}
 		out = append(out, ReplicaSet{
-			Name: rs.Name, UID: rs.UID, Created: rs.CreationTimestamp.Time, Hash: rs.Labels[hashLabel],
-			Size: sizeOf(rs), Available: rs.Status.AvailableReplicas, Labels: rs.Spec.Template.Labels,
+			Name: rs.Name, UID: rs.UID, Created: rs.CreationTimestamp.Time, Hash: rs.hash,
+			Size: rs.size, Available: rs.available, Labels: rs.pods,
 		})
 	}
 	return out, nil

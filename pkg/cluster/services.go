@@ -1,20 +1,41 @@
 package cluster
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
 
 type services struct{ watched }
 
-func newServices(client kubernetes.Interface, namespace string, heard func()) *services {
+func newServices(client rest.Interface, namespace string, heard func()) *services {
 	s := &services{watched{name: "services"}}
-	s.informer = newInformer(s.name, client.CoreV1().Services(namespace), client, selection{}, &corev1.Service{}, cache.Indexers{}, heard)
+	from := typed[*corev1.ServiceList]{client, namespace, s.name, func() *corev1.ServiceList { return &corev1.ServiceList{} }}
+	s.informer = newInformer(s.name, from, client, selection{}, &corev1.Service{}, cache.Indexers{}, heard)
 	// Set before the start, so it cannot fail.
 	_ = s.informer.SetTransform(stripService)
 	return s
+}
+
+// service is what is kept of one: of every Service that may be seen, and most are no
+// Rollout's.
+type service struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta // the name and the version only
+	selector          map[string]string
+	ports             []ServicePort
+}
+
+// DeepCopyObject implements runtime.Object.
+func (s *service) DeepCopyObject() runtime.Object {
+	out := *s
+	out.ObjectMeta, out.selector, out.ports = *s.ObjectMeta.DeepCopy(), maps.Clone(s.selector), slices.Clone(s.ports)
+	return &out
 }
 
 // stripService keeps the name, the selector, and of the ports what they are for.
@@ -23,18 +44,23 @@ func stripService(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: full.Name, Namespace: full.Namespace, UID: full.UID, ResourceVersion: full.ResourceVersion},
-		Spec:       corev1.ServiceSpec{Selector: full.Spec.Selector, Ports: stripPorts(full.Spec.Ports)},
+	return &service{
+		ObjectMeta: metav1.ObjectMeta{Name: full.Name, Namespace: shared(full.Namespace), ResourceVersion: full.ResourceVersion},
+		selector:   sharedLabels(full.Spec.Selector), ports: stripPorts(full.Spec.Ports),
 	}, nil
 }
 
-func stripPorts(full []corev1.ServicePort) []corev1.ServicePort {
-	stripped := make([]corev1.ServicePort, len(full))
-	for i, port := range full {
-		stripped[i] = corev1.ServicePort{Name: port.Name, Protocol: port.Protocol, AppProtocol: port.AppProtocol, Port: port.Port}
+// stripPorts is nil for no ports.
+func stripPorts(full []corev1.ServicePort) []ServicePort {
+	var stripped []ServicePort
+	for _, port := range full {
+		one := ServicePort{Port: port.Port, Name: shared(port.Name), UDP: port.Protocol == corev1.ProtocolUDP}
+		if port.AppProtocol != nil {
+			one.AppProtocol = shared(*port.AppProtocol)
+		}
+		stripped = append(stripped, one)
 	}
-	return stripped
+	return slices.Clip(stripped)
 }
 
 // ServiceSelector returns a Service's selector, nil when it does not exist or
@@ -44,7 +70,7 @@ func (c *Cluster) ServiceSelector(namespace, name string) map[string]string {
 	if service == nil {
 		return nil
 	}
-	return service.Spec.Selector
+	return service.selector
 }
 
 // ServicePort is one port that a Service listens on.
@@ -61,29 +87,21 @@ type ServicePort struct {
 }
 
 // ServicePorts returns a Service's ports in the order of the object, nil when it does
-// not exist or has none.
+// not exist or has none. They are shared with the cache and must not be changed.
 func (c *Cluster) ServicePorts(namespace, name string) []ServicePort {
 	service := c.services.get(namespace, name)
 	if service == nil {
 		return nil
 	}
-	var ports []ServicePort
-	for _, port := range service.Spec.Ports {
-		one := ServicePort{Port: port.Port, Name: port.Name, UDP: port.Protocol == corev1.ProtocolUDP}
-		if port.AppProtocol != nil {
-			one.AppProtocol = *port.AppProtocol
-		}
-		ports = append(ports, one)
-	}
-	return ports
+	return service.ports
 }
 
 // get is nil for a Service that does not exist.
-func (s *services) get(namespace, name string) *corev1.Service {
+func (s *services) get(namespace, name string) *service {
 	object, found, err := s.informer.GetStore().GetByKey(keyOf(namespace, name))
 	if err != nil || !found {
 		return nil
 	}
-	service, _ := object.(*corev1.Service)
-	return service
+	stripped, _ := object.(*service)
+	return stripped
 }

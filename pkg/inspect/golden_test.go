@@ -1,0 +1,272 @@
+package inspect
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/gate"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/lint"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/router"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// scene is one situation: what it waits for, how bad that is, and all of what is shown in
+// testdata.
+type scene struct {
+	make   func(w *world, o *Options)
+	waits  string
+	worst  lint.Severity
+	golden bool
+}
+
+var scenes = map[string]scene{
+	"running": {func(*world, *Options) {}, "Waits for a person to promote it: the pause of step 2 of 4 has no duration.", 0, true},
+	"pause with a duration": {func(w *world, _ *Options) {
+		ro := rollout("")
+		step := int32(3)
+		ro.Status.CurrentStepIndex, ro.Status.Canary.Weights.Canary.Weight = &step, 50
+		w.store(ro)
+		w.routes(50)
+		w.pods("new", 2, 10, 10)
+	}, "Waits for the pause of step 4 of 4 of 10m0s to end, at 2026-03-04 15:25:17Z.", 0, false},
+	"held": {func(w *world, _ *Options) {
+		w.store(going(rollout(""), 2))
+		w.pods("new", 2, 3, 10)
+		w.event(9*time.Second, 1, "Warning", router.EventCanaryWeightCapped, "canary held at 15 of 20: 3 of 4 replicas available")
+		w.routes(15)
+	}, "Waits for the canary's pods: canary held at 15 of 20: 3 of 4 replicas available.", lint.Warning, false},
+	"held in a pause": {func(w *world, _ *Options) { w.pods("new", 2, 2, 4); w.routes(10) },
+		"Waits for a person to promote it: the pause of step 2 of 4 has no duration; meanwhile canary held at 10 of 20: 2 of 4 replicas available.", lint.Warning, false},
+	"rollback": {rollback, "Waits for the pods of revision new, which is rolled back to within rollbackWindow: canary held at 10 of 100: 2 of 20 replicas available.", lint.Warning, true},
+	"pinned": {func(w *world, _ *Options) {
+		ro := rollout("")
+		ro.Annotations[router.PinAnnotation] = "5"
+		w.store(ro)
+		w.routes(5)
+		w.event(3*time.Second, 1, "Warning", router.EventCanaryWeightPinned, "canary pinned at 5 of 20 by the annotation "+router.PinAnnotation)
+	}, "Waits for a person to remove the annotation istio.argoproj-labs.io/pin-canary-weight, which pins the canary at 5 where 20 of 100 are asked for.", lint.Warning, true},
+	"pin that cannot be read": {func(w *world, _ *Options) {
+		ro := rollout("")
+		ro.Annotations[router.PinAnnotation] = "five"
+		w.store(ro)
+	}, `Waits for a correction: annotation istio.argoproj-labs.io/pin-canary-weight of Rollout shop/web is "five"`, lint.Error, false},
+	"aborted": {func(w *world, _ *Options) {
+		ro := going(rollout(""), 0)
+		ro.Status.Abort, ro.Status.Phase, ro.Status.Message = true, v1alpha1.RolloutPhaseDegraded, "RolloutAborted: Rollout aborted update to revision 2"
+		ro.Status.Canary.Weights.Canary.Weight = 0
+		w.store(ro)
+		w.routes(0)
+		w.event(30*time.Second, 1, "Warning", "RolloutAborted", "Rollout aborted update to revision 2")
+	}, "Waits for a person to retry it, or to set its template back: it is aborted, and all traffic is on the stable (RolloutAborted: Rollout aborted update to revision 2).", lint.Warning, true},
+	"rolled back by the health gate": {func(w *world, _ *Options) {
+		ro := going(rollout(gateBlock), 0)
+		ro.Status.Abort = true
+		ro.Annotations[gate.Annotation] = "new aborted: rolled back from 20: 5xx 4.2 % over 1 %"
+		w.store(ro)
+		w.routes(0)
+	}, "it is aborted, and all traffic is on the stable (the health gate: rolled back from 20: 5xx 4.2 % over 1 %).", lint.Warning, false},
+	"idle": {func(w *world, _ *Options) {
+		ro := going(rollout(""), 4)
+		ro.Status.StableRS, ro.Status.Phase, ro.Status.Message = "new", v1alpha1.RolloutPhaseHealthy, ""
+		ro.Status.Canary.Weights.Canary.Weight = 0
+		w.store(ro)
+		w.rule("new", "new")
+		w.routes(0)
+		w.pods("old", 1, 0, 0)
+		w.pods("new", 2, 20, 20)
+	}, "Waits for nothing: revision new is stable, and has all traffic.", 0, true},
+	"first deployment": {func(w *world, _ *Options) {
+		ro := going(rollout(""), 0)
+		ro.Status.StableRS, ro.Status.AvailableReplicas, ro.Status.Canary.Weights = "", 3, nil
+		w.store(ro)
+		w.routes(0)
+	}, "Waits for the first revision to become stable: 3 of 20 replicas are available.", 0, false},
+	"dynamicStableScale": {func(w *world, o *Options) {
+		rollback(w, o)
+		ro := atEnd()
+		ro.Spec.Strategy.Canary.DynamicStableScale = true
+		ro.Status.Canary.Weights.Canary.Weight = 0
+		w.store(ro)
+		w.pods("new", 1, 2, 20)
+	}, "canary held at 10 of 100: 2 of 20 replicas available", lint.Warning, true},
+	"host level": {func(w *world, _ *Options) {
+		ro := rollout("")
+		ro.Spec.Strategy.Canary.CanaryService, ro.Spec.Strategy.Canary.StableService = "web-canary", "web-stable"
+		ro.Spec.Strategy.Canary.TrafficRouting.Plugins[config.DefaultPluginName] = json.RawMessage(`{"virtualService": {"name": "web"}}`)
+		w.store(ro)
+		w.service("web-canary", "new")
+		w.service("web-stable", "old")
+		w.apply(`
+apiVersion: networking.istio.io/v1beta1
+kind: VirtualService
+metadata: {name: web}
+spec:
+  hosts: [web.example.com]
+  gateways: [edge/public]
+  http:
+  - route:
+    - {destination: {host: web-stable}, weight: 72}
+    - {destination: {host: web-canary}, weight: 18}
+    - {destination: {host: web-legacy}, weight: 10}
+`)
+	}, "Waits for a person to promote it: the pause of step 2 of 4 has no duration.", 0, true},
+	"several VirtualServices": {func(w *world, _ *Options) {
+		ro := rollout("")
+		ro.Spec.Strategy.Canary.TrafficRouting.ManagedRoutes = []v1alpha1.MangedRoutes{{Name: "testers"}}
+		ro.Spec.Strategy.Canary.Steps[0] = v1alpha1.CanaryStep{SetHeaderRoute: &v1alpha1.SetHeaderRoute{
+			Name: "testers", Match: []v1alpha1.HeaderRoutingMatch{{HeaderName: "x-tester", HeaderValue: &v1alpha1.StringMatch{Exact: "yes"}}},
+		}}
+		ro.Spec.Strategy.Canary.TrafficRouting.Plugins[config.DefaultPluginName] = json.RawMessage(strings.Replace(subsetBlock,
+			`"virtualService": {"name": "web"}`, `"virtualServices": [{"name": "web"}, {"name": "api"}]`, 1) + "}")
+		ro.Status.Canary.Weights.Canary.Weight = 0
+		w.store(ro)
+		w.routes(0)
+		w.apply(`
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: api}
+spec:
+  hosts: [api]
+  http:
+  - name: testers
+    match: [{headers: {x-tester: {exact: "yes"}}}]
+    route: [{destination: {host: web, subset: canary}, weight: 100}]
+  - name: calls
+    route:
+    - {destination: {host: web, subset: stable}, weight: 90}
+    - {destination: {host: web, subset: canary}, weight: 10}
+`)
+	}, "Waits for a person to promote it: the pause of step 2 of 4 has no duration.", lint.Warning, true},
+	"mesh": {func(w *world, o *Options) {
+		w.store(going(rollout(`, "verify": {"level": "Mesh"}`), 0))
+		o.Router.Mesh = serving(0)
+	}, "Waits for istiod to serve what is written: istiod still serves canary 0 where 20 is written (route primary of VirtualService shop/web, host web.shop.svc.cluster.local port 80).", lint.Warning, true},
+	"mesh that nobody waits for": {func(_ *world, o *Options) { o.Router.Mesh = serving(0) },
+		"Waits for a person to promote it: the pause of step 2 of 4 has no duration.", lint.Warning, false},
+	"mesh that has it": {func(_ *world, o *Options) { o.Router.Mesh = serving(20) }, "Waits for a person to promote it", 0, false},
+	"level Mesh without istiod": {func(w *world, _ *Options) { w.store(going(rollout(`, "verify": {"level": "Mesh"}`), 0)) },
+		"Waits for VerifyWeight to be content with 20 of 100 (what it has found is known to the running plugin only).", 0, false},
+	"health gate": {func(w *world, _ *Options) {
+		w.store(going(rollout(gateBlock), 0))
+		w.event(20*time.Second, 4, "Normal", router.EventCanaryHeldByHealthGate, "health gate: the first window at 20 of 100 is over 1m6s after 2026-03-04T15:15:17Z")
+	}, "Waits for a healthy window of 1m0s of the health gate (last said at 2026-03-04 15:15:57Z: health gate: the first window", lint.Warning, false},
+	"refused": {func(w *world, _ *Options) { w.store(rollout(`, "guard": {"mode": "Strict"}`)) },
+		"Waits for a correction, as the plugin refuses every call: ", lint.Error, true},
+	"no VirtualService": {func(w *world, _ *Options) { w.objects = without(w.objects, "VirtualService") },
+		"Waits for a correction, as the plugin refuses every call: VirtualService shop/web: ", lint.Error, false},
+	"a label that moves": {func(w *world, _ *Options) {
+		w.store(going(rollout(""), 0))
+		w.rule("older", "old")
+		w.pods("older", 2, 4, 4)
+		w.routes(20)
+	}, "Waits for ", lint.Warning, false},
+	"drift": {func(w *world, _ *Options) { w.routes(60); w.store(going(rollout(""), 0)) },
+		"Waits for the plugin's next call, which writes 20 of 100 for the canary (it has 60).", lint.Warning, false},
+	"a stable without its pods": {func(w *world, _ *Options) { w.store(going(rollout(""), 0)); w.pods("old", 1, 7, 20) },
+		"Waits for the stable's pods: the controller waits until the stable has 16 available replicas (it has 7), and calls nobody before.", lint.Warning, false},
+	"labels that match no pods": {func(w *world, _ *Options) {
+		w.store(going(rollout(""), 0))
+		w.apply("{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {tier: shop}}}")
+	}, "Waits for a correction of labels: ReplicaSet web-new gets no traffic: on the canary side", lint.Error, false},
+	"a controller that lags behind": {func(w *world, _ *Options) {
+		ro := rollout("")
+		ro.Generation = 8
+		w.store(ro)
+	}, "Waits for the controller to take in the newest spec (generation 8; it knows 7).", 0, false},
+	"guard that observes": {func(w *world, _ *Options) {
+		w.store(going(rollout(`, "guard": {"mode": "Observe"}`), 2))
+		w.pods("new", 2, 2, 10)
+	}, "Waits for the canary's pods, for step 3 of 4 (setWeight 50): 2 of 10 replicas available.", lint.Info, false},
+}
+
+const gateBlock = `, "healthGate": {"provider": {"prometheus": {}}}`
+
+// rollback is the incident that this project was made for.
+func rollback(w *world, _ *Options) {
+	w.store(atEnd())
+	w.routes(10)
+	w.pods("old", 2, 20, 20)
+	w.pods("new", 1, 2, 20)
+	w.event(8*time.Second, 1, "Normal", "SkipSteps", "Rollback to active ReplicaSets within RollbackWindow")
+	w.event(5*time.Second, 2, "Warning", router.EventCanaryWeightCapped, "canary held at 10 of 100: 2 of 20 replicas available")
+	w.event(2*time.Second, 3, "Warning", "WeightVerifyError", "Failed to verify weight: canary held at 10 of 100: 2 of 20 replicas available")
+}
+
+func atEnd() *v1alpha1.Rollout {
+	ro := going(rollout(""), 4)
+	ro.Spec.RollbackWindow = &v1alpha1.RollbackWindowSpec{Revisions: 3}
+	minPods := int32(2)
+	ro.Spec.Strategy.Canary.MinPodsPerReplicaSet = &minPods
+	hundred := int32(100)
+	ro.Spec.Strategy.Canary.Steps[3] = v1alpha1.CanaryStep{SetWeight: &hundred}
+	ro.Status.Canary.Weights.Canary.Weight = 100
+	return ro
+}
+
+func TestWhatItWaitsFor(t *testing.T) {
+	for name, sc := range scenes {
+		t.Run(name, func(t *testing.T) {
+			w, o := running(t), options()
+			sc.make(w, &o)
+			seen, err := Look(t.Context(), w, o, "shop", "web")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := Compose(seen)
+			if !strings.Contains(r.Waiting, sc.waits) || r.Worst() != sc.worst {
+				t.Errorf("%s\nand should: %s\nfindings: %v, want the worst to be %s", r.Waiting, sc.waits, r.Findings, sc.worst)
+			}
+			if sc.golden {
+				assertGolden(t, strings.ReplaceAll(name, " ", "-"), r)
+			}
+		})
+	}
+}
+
+// assertGolden holds all three forms of a Report against testdata.
+func assertGolden(t *testing.T, name string, r Report) {
+	t.Helper()
+	var text bytes.Buffer
+	r.Table(&text, Plain)
+	for _, line := range strings.Split(text.String(), "\n") {
+		if strings.TrimRight(line, " ") != line {
+			t.Errorf("blanks at the end of %q", line)
+		}
+	}
+	asJSON, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asYAML, err := yaml.JSONToYAML(asJSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ending, got := range map[string]string{".txt": text.String(), ".json": string(asJSON) + "\n", ".yaml": string(asYAML)} {
+		path := filepath.Join("testdata", name+ending)
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%s (go test ./pkg/inspect -update writes it):\n%s", path, diff)
+		}
+	}
+}
