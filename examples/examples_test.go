@@ -349,7 +349,7 @@ func toJSON(t *testing.T, document []byte) []byte {
 func patched(t *testing.T) (before, after appsv1.Deployment) {
 	t.Helper()
 	stock := toJSON(t, controller(t))
-	patch, err := os.ReadFile("install/controller-patch.yaml")
+	patch, err := os.ReadFile("install/base/controller-patch.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,7 +388,7 @@ func TestPatchedControllerKeepsEverythingThatItHad(t *testing.T) {
 
 func TestPatchPutsThePluginWhereTheConfigMapLooksForIt(t *testing.T) {
 	var configMap corev1.ConfigMap
-	raw, err := os.ReadFile("install/argo-rollouts-config-file.yaml")
+	raw, err := os.ReadFile("install/base/argo-rollouts-config-file.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,9 +47,15 @@ func subsetLevel(name string) timeline.Subject {
 // applies the files.
 func open(t *testing.T, subject timeline.Subject, files ...string) *example {
 	t.Helper()
+	subject.Namespace = newNamespace(t)
+	return openIn(t, subject, files...)
+}
+
+// openIn is open for the namespace that the subject names.
+func openIn(t *testing.T, subject timeline.Subject, files ...string) *example {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	subject.Namespace = newNamespace(t)
 	e := &example{T: t, ctx: ctx, subject: subject, recorder: timeline.NewRecorder(shared.Dynamic, subject)}
 	if err := e.recorder.Start(ctx); err != nil {
 		t.Fatal(err)

@@ -49,8 +49,8 @@ func registered(t *testing.T, name string) types.PluginItem {
 
 func TestTheControllerReadsTheConfigMapsOfTheExamples(t *testing.T) {
 	for name, prefix := range map[string]string{
-		"install/argo-rollouts-config.yaml":      "https://",
-		"install/argo-rollouts-config-file.yaml": "file://" + installedPath,
+		"install/argo-rollouts-config.yaml":           "https://",
+		"install/base/argo-rollouts-config-file.yaml": "file://" + installedPath,
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := registered(t, name)

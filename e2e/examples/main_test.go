@@ -1,7 +1,6 @@
 package examples
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -15,15 +14,16 @@ import (
 // controllerNamespace is where the install examples put the configuration.
 const controllerNamespace = "argo-rollouts"
 
-// installedPath is where install/argo-rollouts-config-file.yaml looks for the
+// installedPath is where install/base/argo-rollouts-config-file.yaml looks for the
 // plugin; here it lies elsewhere.
 const installedPath = "/istio-plugin/rollouts-plugin-trafficrouter-istio"
 
-// shared is the lab of all tests, with one controller that has the plugin by the
-// ConfigMap of the examples.
+// shared is the lab of all tests, with one controller for all namespaces, installed
+// from install/cluster-wide, and the plugin's binary.
 var (
 	shared     *lab.Lab
-	controller *lab.Controller
+	controller *installation
+	plugin     string
 )
 
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }
@@ -31,7 +31,10 @@ func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 // runTests is apart from TestMain so that its deferred Stop runs before the exit.
 func runTests(m *testing.M) int {
 	ctx := context.Background()
-	plugin, err := lab.BuildPlugin(ctx, lab.PluginOptions{Race: true})
+	built, err := lab.BuildPlugin(ctx, lab.PluginOptions{Race: true})
+	if err == nil {
+		plugin, err = filepath.Abs(built)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -45,35 +48,16 @@ func runTests(m *testing.M) int {
 			fmt.Fprintln(os.Stderr, "stop the lab:", err)
 		}
 	}()
-	if err := startController(ctx, plugin); err != nil {
+	if controller, err = install(ctx, "cluster-wide", "", map[string]string{installedPath: plugin}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
-}
-
-// startController starts a controller without a plugin, as it is before the
-// installation, and installs the plugin as install/README.md says: by the
-// ConfigMap, then a restart.
-func startController(ctx context.Context, plugin string) (err error) {
-	if controller, err = shared.StartController(ctx, lab.ControllerOptions{}); err != nil {
-		return err
+	code := m.Run()
+	if err := checkRequests(code == 0 && wholeRun()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	config, err := os.ReadFile(file("install/argo-rollouts-config-file.yaml"))
-	if err != nil {
-		return err
-	}
-	if plugin, err = filepath.Abs(plugin); err != nil {
-		return err
-	}
-	if !bytes.Contains(config, []byte("file://"+installedPath+"\n")) {
-		return fmt.Errorf("argo-rollouts-config-file.yaml does not look for the plugin at %s", installedPath)
-	}
-	config = bytes.ReplaceAll(config, []byte(installedPath), []byte(plugin))
-	if _, err := shared.Apply(ctx, controllerNamespace, config); err != nil {
-		return err
-	}
-	return controller.Restart(ctx)
+	return code
 }
 
 // file is the path of one of the examples.

@@ -107,9 +107,9 @@ type memory struct {
 	unseenSince time.Time
 	unseen      string
 	unseenTold  bool
-	// unavailable says that an Event has told that the mesh cannot be asked, invisible
-	// what the last Event said that it cannot show.
-	unavailable bool
+	// unavailable is how an Event has told that the mesh cannot be asked, invisible what
+	// the last Event said that it cannot show.
+	unavailable unavailable
 	invisible   string
 	// gate is what the health gate remembers, gated what it last said. effective is the
 	// stretch that VerifyWeight has found in effect, zero for none. gateTold and

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/mesh"
@@ -216,12 +218,15 @@ func (r *Router) loweredAt(s *situation, m *memory) time.Time {
 	return m.loweredAt
 }
 
-// reportUnavailable tells once that the mesh cannot be asked, and once that it can.
+// reportUnavailable tells once that the mesh cannot be asked, and once that it can. A right
+// that is missing is told even then: it comes out after the first request for it only, and
+// it is what somebody has to do something about.
 func (r *Router) reportUnavailable(s *situation, m *memory, err error) {
-	if (err != nil) == m.unavailable {
+	now := unavailability(err)
+	if now == m.unavailable || now == away && m.unavailable == forbidden {
 		return
 	}
-	m.unavailable = err != nil
+	m.unavailable = now
 	if err == nil {
 		r.logFor(s).Info("weights are verified again", "level", s.config.Verify.Level)
 		return
@@ -233,6 +238,24 @@ func (r *Router) reportUnavailable(s *situation, m *memory, err error) {
 	r.cluster.Event(s.ref, true, EventVerificationUnavailable, fmt.Sprintf(
 		"verify.level %s cannot be met: %v; %s (verify.onUnavailable: %s)", s.config.Verify.Level, err, effect, s.config.Verify.OnUnavailable))
 	r.logFor(s).Warn("weights cannot be verified", "level", s.config.Verify.Level, "error", err)
+}
+
+// unavailable is how the mesh cannot be asked; the zero value is that it can.
+type unavailable string
+
+const (
+	away      unavailable = "away"
+	forbidden unavailable = "forbidden"
+)
+
+func unavailability(err error) unavailable {
+	switch {
+	case err == nil:
+		return ""
+	case apierrors.IsForbidden(err):
+		return forbidden
+	}
+	return away
 }
 
 // reportUnseen keeps since when something has been missing, and says in the log what.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
@@ -138,6 +140,22 @@ func TestAWeightIsVerifiedOnceIstiodServesIt(t *testing.T) {
 	wantVerified(t, "all of it", r, ro, 100, true)
 	if want, ok := i.followed["uid-1"]; !ok || len(want.Routes) == 0 || len(want.Clusters) == 0 {
 		t.Errorf("followed: %+v", want)
+	}
+}
+
+func TestAMissingRightIsToldThoughTheMeshCouldNotBeAskedBefore(t *testing.T) {
+	w, r, _, ro := verified(t, `{"level": "Endpoints"}`)
+	mustSet(t, r, ro, 20)
+	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "endpointslices"}, "", errors.New("no right"))
+	for _, err := range []error{errors.New("not listed yet"), fmt.Errorf("cannot watch: %w", refused), errors.New("the API server is away")} {
+		w.slicesErr = err
+		for range 2 {
+			wantVerified(t, err.Error(), r, ro, 20, true)
+		}
+	}
+	told := slices.DeleteFunc(w.eventsSince(), func(event string) bool { return !strings.Contains(event, EventVerificationUnavailable) })
+	if len(told) != 2 || !strings.Contains(told[0], "not listed yet") || !strings.Contains(told[1], "no right") {
+		t.Errorf("told: %q", told)
 	}
 }
 
