@@ -40,6 +40,8 @@ check "unit tests and fuzz seeds, -race" env WRITTEN_OBJECTS="$work/written/unit
 check "patches held against Istio's validation" make --no-print-directory test-istio
 check "Istio accepts what the unit tests wrote" accepted "$work/written/unit"
 check "the lab's own modules: vet, staticcheck" make --no-print-directory check-lab
+check "workflows: actionlint, pinned actions" make --no-print-directory check-workflows
+check "licences: the list is up to date, all are allowed" make --no-print-directory check-licences
 
 say "waiting for the lab's components"
 while kill -0 "$build" 2>/dev/null; do
