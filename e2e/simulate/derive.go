@@ -32,6 +32,8 @@ type Plan struct {
 	steps    []v1alpha1.CanaryStep
 	// window is rollbackWindow.revisions, 0 without one.
 	window int
+	// history is revisionHistoryLimit, nil for the controller's default.
+	history *int32
 	// enforced is whether the plugin's guard caps weights, pingPong whether the sides
 	// change roles: the guard's rule is then not what the weights are held against.
 	enforced, pingPong bool
@@ -174,7 +176,7 @@ func (d *deriver) plan() (Plan, error) {
 	}
 	return Plan{
 		Rollout: d.source.String(), File: file, Line: line, Native: native, Plugin: plugin, Notes: d.notes,
-		name: d.source.Name(), replicas: replicasOf(&d.ro), steps: d.ro.Spec.Strategy.Canary.Steps, window: window,
+		name: d.source.Name(), replicas: replicasOf(&d.ro), steps: d.ro.Spec.Strategy.Canary.Steps, window: window, history: d.ro.Spec.RevisionHistoryLimit,
 		enforced: d.config.Guard.Mode == config.Enforce, pingPong: d.ro.Spec.Strategy.Canary.PingPong != nil,
 	}, nil
 }

@@ -136,15 +136,29 @@ spec:
 	}
 }
 
+func TestAPinIsLeftOutAndSaid(t *testing.T) {
+	plan := derived(t, Defaults(), strings.Replace(rolloutOf(pluginSubset, someSteps), "namespace: shop}",
+		`namespace: shop, annotations: {kept: "yes", istio.argoproj-labs.io/pin-canary-weight: "5"}}`, 1))
+	for name, v := range map[string]Variant{"native": plan.Native, "plugin": plan.Plugin} {
+		annotations, _ := at(v.object("Rollout", "web"), "metadata", "annotations").(map[string]any)
+		if annotations["kept"] != "yes" || annotations["istio.argoproj-labs.io/pin-canary-weight"] != nil {
+			t.Errorf("%s: annotations %v", name, annotations)
+		}
+	}
+	if text := fmt.Sprint(plan.Notes.LeftOut); !strings.Contains(text, "pin-canary-weight") {
+		t.Errorf("left out: %s", text)
+	}
+}
+
 func TestTheNativeRouterGetsTheSameSharesOfAHundred(t *testing.T) {
-	plan := derived(t, Defaults(), rolloutOf("maxTrafficWeight: 1000\n        "+pluginSubset, "      steps: [{setWeight: 50}, {setWeight: 1000}]\n"))
+	plan := derived(t, Defaults(), rolloutOf("maxTrafficWeight: 1000\n        "+pluginSubset, "      steps: [{setCanaryScale: {weight: 200}}, {setWeight: 5}, {setWeight: 50}, {setWeight: 999}, {setWeight: 1000}]\n"))
 	for name, c := range map[string]struct {
 		variant Variant
 		steps   string
 		top     int32
 	}{
-		"native": {plan.Native, `[{"setWeight":5},{"setWeight":100}]`, 100},
-		"plugin": {plan.Plugin, `[{"setWeight":50},{"setWeight":1000}]`, 1000},
+		"native": {plan.Native, `[{"setCanaryScale":{"weight":20}},{"setWeight":1},{"setWeight":5},{"setWeight":99},{"setWeight":100}]`, 100},
+		"plugin": {plan.Plugin, `[{"setCanaryScale":{"weight":200}},{"setWeight":5},{"setWeight":50},{"setWeight":999},{"setWeight":1000}]`, 1000},
 	} {
 		if diff := cmp.Diff(c.steps, asJSON(t, canaryOf(c.variant)["steps"])); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)

@@ -10,6 +10,7 @@ import (
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/lab"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/router"
 )
 
 const (
@@ -41,6 +42,11 @@ func (d *deriver) clean() error {
 		}
 		delete(spec, field)
 	}
+	if routing := at(spec, "strategy", "canary", "trafficRouting"); routing != nil {
+		if _, is := routing.(map[string]any); !is {
+			return refuse(d.source, routingPath, "it is no object", "Write the block of the native router (istio) or of the plugin (plugins) below it.")
+		}
+	}
 	if at(spec, "strategy", "canary") == nil {
 		return refuse(d.source, "spec.strategy", "there is no canary strategy", "Traffic is split by spec.strategy.canary with trafficRouting; a blueGreen Rollout has no weights to play.")
 	}
@@ -67,7 +73,10 @@ func (d *deriver) metadata(content map[string]any) map[string]any {
 		old, _ := at(content, "metadata", field).(map[string]any)
 		values := map[string]any{}
 		for key, value := range old {
-			if !drop(key) {
+			switch {
+			case key == router.PinAnnotation:
+				d.notes.leftOut("the annotation %s: it would hold the canary for good", key)
+			case !drop(key):
 				values[key] = value
 			}
 		}
@@ -252,9 +261,22 @@ func (d *deriver) nativeSteps() []any {
 	for _, step := range steps {
 		content, _ := step.(map[string]any)
 		if weight, ok := content["setWeight"].(int64); ok {
-			content["setWeight"] = weight * 100 / top
+			content["setWeight"] = inHundred(weight, top)
+		}
+		scale, _ := content["setCanaryScale"].(map[string]any)
+		if weight, ok := scale["weight"].(int64); ok {
+			scale["weight"] = inHundred(weight, top)
 		}
 	}
-	d.notes.changed("trafficRouting.maxTrafficWeight: the native router knows only 100, and gets the same shares of that")
+	d.notes.changed("trafficRouting.maxTrafficWeight: the native router knows only 100, and gets the same shares of that, in whole parts")
 	return steps
+}
+
+// inHundred is the nearest weight of 100, and none of 0 or 100 for what is neither.
+func inHundred(weight, top int64) int64 {
+	part := (weight*100 + top/2) / top
+	if weight > 0 && weight < top {
+		part = max(1, min(part, 99))
+	}
+	return part
 }

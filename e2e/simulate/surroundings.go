@@ -344,6 +344,11 @@ func (d *deriver) serviceSpec(name string, spec map[string]any) map[string]any {
 	if spec["clusterIP"] == "None" {
 		kept["clusterIP"] = "None"
 	}
+	for _, field := range []string{"publishNotReadyAddresses", "sessionAffinity", "externalName"} {
+		if value := spec[field]; value != nil && value != false && value != "None" {
+			d.notes.leftOut("Service %s: %s", name, field)
+		}
+	}
 	if kind := spec["type"]; kind != nil && kind != "ClusterIP" {
 		d.notes.changed("Service %s: type %v, played as ClusterIP", name, kind)
 	}

@@ -71,6 +71,9 @@ func Judge(plan Plan, p Played) Result {
 	if p.Scenario == Rollback && p.Revisions > plan.window {
 		r.Remark = fmt.Sprintf("spec.rollbackWindow is %d and the rollback goes %d back: it takes all steps, as any other revision does.", plan.window, p.Revisions)
 	}
+	if p.Scenario == Rollback && p.Revisions <= plan.window && plan.history != nil && int(*plan.history) < p.Revisions {
+		r.Remark = fmt.Sprintf("spec.revisionHistoryLimit is %d and the rollback goes %d back: that ReplicaSet may be gone, and a new one takes all steps.", *plan.history, p.Revisions)
+	}
 	limits := timeline.Limits{}
 	if plan.enforced && !plan.pingPong {
 		limits.Rule = scenarios.Allowed
@@ -105,8 +108,8 @@ func worst(t timeline.Timeline) *Worst {
 	states := t.States()
 	for i, s := range states {
 		beyond, percent, available := unfair(s)
-		if beyond < 1 {
-			continue // what rounding leaves
+		if beyond < 1 && (available > 0 || percent == 0) {
+			continue // what rounding leaves; to no pod at all nothing may go
 		}
 		next := t.End
 		if i+1 < len(states) {

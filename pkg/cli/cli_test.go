@@ -284,6 +284,13 @@ func TestColourIsForTerminals(t *testing.T) {
 	}
 }
 
+func TestWhatAFileSaysMovesNoCursor(t *testing.T) {
+	got := running(t, reading("apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: \"\\e[31mweb\"}\nspec: {strategy: {canary: {trafficRouting: {istio: {virtualService: {name: web}}, plugins: {argoproj-labs/istio: {}}}}}}\n"), "lint", "-f", "-")
+	if strings.ContainsRune(got.out, '\x1b') || !strings.Contains(got.out, "?[31mweb") {
+		t.Errorf("stdout: %q", got.out)
+	}
+}
+
 func TestTextIsWrappedAtBlanks(t *testing.T) {
 	for text, want := range map[string]string{
 		"":               "",

@@ -24,6 +24,8 @@ type clusterFlags struct {
 	Timeout time.Duration
 	// UserAgent is how the API server's log names the program.
 	UserAgent string
+	// Else is what can be given in place of a cluster, for an error; may be empty.
+	Else string
 }
 
 func (t *clusterFlags) bind(f *pflag.FlagSet) {
@@ -54,7 +56,7 @@ func connect(t clusterFlags) (reader, error) {
 	loading := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 	config, err := loading.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("finding the cluster (--kubeconfig, --context), or give files with -f: %w", err)
+		return nil, fmt.Errorf("finding the cluster (--kubeconfig, --context)%s: %w", t.Else, err)
 	}
 	namespace, _, err := loading.Namespace()
 	if err != nil {

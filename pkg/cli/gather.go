@@ -57,6 +57,7 @@ func (p *Program) judgeCluster(ctx context.Context, t clusterFlags, options lint
 		open = connect
 	}
 	t.UserAgent = strings.ReplaceAll(CommandName(p.Name), " ", "-")
+	t.Else = ", or give files with -f"
 	from, err := open(t)
 	if err != nil {
 		return lint.Report{}, err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/lint"
 )
@@ -18,14 +19,14 @@ func (p *Program) lintTable(out io.Writer, r lint.Report) {
 	for _, f := range r.Findings {
 		fmt.Fprintln(out, p.headline(f))
 		if f.Field != "" {
-			fmt.Fprintf(out, "    %s\n", f.Field)
+			fmt.Fprintf(out, "    %s\n", printable(f.Field))
 		}
-		fmt.Fprintf(out, "    %s\n", wrap(f.Message, "    ", width))
+		fmt.Fprintf(out, "    %s\n", wrap(printable(f.Message), "    ", width))
 		fmt.Fprintf(out, "    Then:    %s\n", wrap(f.Consequence, "             ", width))
 		fmt.Fprintf(out, "    Instead: %s\n\n", wrap(f.Remedy, "             ", width))
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintf(out, "note: %s\n", wrap(note, "      ", width))
+		fmt.Fprintf(out, "note: %s\n", wrap(printable(note), "      ", width))
 	}
 	fmt.Fprintln(out, summary(r))
 }
@@ -42,9 +43,19 @@ func (p *Program) headline(f lint.Finding) string {
 	}
 	parts = append(parts, p.paint(f.Severity.String(), colours[f.Severity]), f.Code)
 	if f.Object != "" {
-		parts = append(parts, f.Object)
+		parts = append(parts, printable(f.Object))
 	}
 	return strings.Join(parts, " ")
+}
+
+// printable keeps what a file says, such as a name, from moving the cursor.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, text)
 }
 
 func summary(r lint.Report) string {

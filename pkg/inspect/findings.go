@@ -63,6 +63,11 @@ func (c *composer) faults(add adding) {
 	if e.Known && e.Written > 0 && e.Decision.Canary.Available <= 0 && e.Decision.Stable.Available > 0 && c.way != wayIdle {
 		add(lint.Error, fmt.Sprintf("the canary has %d of %d of the requests and no available pod", e.Written, e.Max))
 	}
+	for _, side := range c.sides() {
+		if e.Known && e.Written < e.Max && side.Role == "stable" && !side.Right && side.Hash != "" && side.Available <= 0 {
+			add(lint.Error, fmt.Sprintf("the stable has %d of %d of the requests and no available pod", e.Max-e.Written, e.Max))
+		}
+	}
 }
 
 // holds are what keeps the canary from its weight, or the controller from going on.
@@ -90,7 +95,7 @@ func (c *composer) holds(add adding) {
 	}
 	if c.gated() && c.holdsByEvent() {
 		event, _ := c.last(gateReasons)
-		add(lint.Warning, "held by the health gate: "+event.Message)
+		add(lint.Warning, fmt.Sprintf("held by the health gate, as it last said at %s: %s", clockTime(event.Last), event.Message))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
@@ -34,6 +35,31 @@ type scene struct {
 
 var scenes = map[string]scene{
 	"running": {func(*world, *Options) {}, "Waits for a person to promote it: the pause of step 2 of 4 has no duration.", 0, true},
+	"idle, and the stable subset names a revision that is gone": {func(w *world, _ *Options) {
+		ro := going(rollout(""), 4)
+		ro.Status.StableRS, ro.Status.Phase, ro.Status.Message = "new", v1alpha1.RolloutPhaseHealthy, ""
+		ro.Status.Canary.Weights.Canary.Weight = 0
+		w.store(ro)
+		w.rule("new", "gone")
+		w.routes(0)
+		w.pods("old", 1, 0, 0)
+		w.pods("new", 2, 20, 20)
+	}, "Waits for the stable side to lead to revision new: ", lint.Error, false},
+	"a spec that the controller refuses": {func(w *world, _ *Options) {
+		ro := rollout("")
+		ro.Status.Phase, ro.Status.Message = "Degraded", "InvalidSpec: no"
+		ro.Status.Conditions = []v1alpha1.RolloutCondition{{Type: v1alpha1.InvalidSpec, Status: "True", Message: "no such thing"}}
+		w.store(ro)
+	}, "Waits for a correction, as the controller refuses the spec and does nothing: no such thing", lint.Error, false},
+	"a pause that is over while the canary is held": {func(w *world, _ *Options) {
+		ro := rollout("")
+		step := int32(3)
+		ro.Status.CurrentStepIndex, ro.Status.Canary.Weights.Canary.Weight = &step, 50
+		ro.Status.PauseConditions[0].StartTime = metav1.NewTime(now.Add(-time.Hour))
+		w.store(ro)
+		w.routes(50)
+		w.pods("new", 2, 2, 10)
+	}, "Waits for the canary's pods: canary held at 10 of 50", lint.Warning, false},
 	"pause with a duration": {func(w *world, _ *Options) {
 		ro := rollout("")
 		step := int32(3)

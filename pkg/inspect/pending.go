@@ -6,6 +6,7 @@ import (
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/gate"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/router"
 )
 
 // pending is what keeps, or may keep, the Rollout, as far as it can be told from outside.
@@ -38,7 +39,7 @@ func (c *composer) holdText() string {
 		return ""
 	}
 	since := "since when is " + outside
-	if event, there := c.last(capReasons[:1]); there {
+	if event, there := c.last(capReasons); there && event.Reason == router.EventCanaryWeightCapped {
 		since = "since " + clockTime(event.Last) + " by its Event"
 	}
 	text := c.e.Decision.Message() + "; " + since

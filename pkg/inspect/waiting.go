@@ -19,7 +19,7 @@ const outside = "known to the running plugin only"
 // say is right: what keeps all else from happening comes first.
 func (c *composer) waiting() string {
 	for _, about := range []func() string{
-		c.waitsForCorrection, c.waitsForObservation, c.waitsAfterAbort, c.waitsAtRest, c.waitsForStable,
+		c.waitsForCorrection, c.waitsForObservation, c.waitsForValidSpec, c.waitsAfterAbort, c.waitsAtRest, c.waitsForStable,
 		c.waitsForPerson, c.waitsForPods, c.waitsForRequests, c.waitsForWriting, c.waitsForMesh, c.waitsForStep, c.waitsForGate,
 	} {
 		if text := about(); text != "" {
@@ -54,6 +54,27 @@ func (c *composer) waitsForObservation() string {
 	return fmt.Sprintf("for the controller to take in the newest spec (generation %d; it knows %s)", c.ro.Generation, observed)
 }
 
+// waitsForValidSpec is about a spec with which the controller does nothing at all.
+func (c *composer) waitsForValidSpec() string {
+	for _, condition := range c.ro.Status.Conditions {
+		if condition.Type == v1alpha1.InvalidSpec {
+			return "for a correction, as the controller refuses the spec and does nothing: " + condition.Message
+		}
+	}
+	return ""
+}
+
+// wrongStable is a stable side that leads elsewhere, "" if there is none: its traffic is then
+// not where the weights say.
+func (c *composer) wrongStable() string {
+	for _, side := range c.sides() {
+		if side.Role == "stable" && !side.Right {
+			return "for the stable side to lead to revision " + side.Wanted + ": " + wrongSide(side)
+		}
+	}
+	return ""
+}
+
 func (c *composer) waitsAfterAbort() string {
 	switch {
 	case c.e.Braked:
@@ -64,6 +85,9 @@ func (c *composer) waitsAfterAbort() string {
 		return "for the stable's pods, to take the traffic back: " + c.e.Asked.Silent
 	case c.e.Next < c.e.Written, c.e.Asked.Weight > 0:
 		return fmt.Sprintf("for the traffic to be back on the stable: the canary still has %d of %d, and the controller asks for %d", c.e.Written, c.e.Max, c.e.Asked.Weight)
+	}
+	if wrong := c.wrongStable(); wrong != "" {
+		return wrong
 	}
 	text := "for a person to retry it, or to set its template back: it is aborted, and all traffic is on the stable"
 	if c.e.Mark.Text != "" {
@@ -94,6 +118,8 @@ func (c *composer) waitsAtRest() string {
 		return "for the stable's pods: " + c.e.Asked.Silent
 	case !c.e.AsDecided || c.e.FirstRequest != "":
 		return "" // the traffic is on its way back after a promotion
+	case c.wrongStable() != "":
+		return c.wrongStable()
 	case c.ro.Status.Phase == v1alpha1.RolloutPhaseHealthy || c.ro.Status.Phase == "":
 		return "for nothing: revision " + c.ro.Status.StableRS + " is stable, and has all traffic"
 	}
@@ -137,6 +163,9 @@ func (c *composer) paused() string {
 	}
 	if seconds := c.pauseSeconds(); seconds > 0 {
 		long := time.Duration(seconds) * time.Second
+		if c.At.After(pause.StartTime.Add(long)) {
+			return "" // it is over: what keeps the controller from going on comes next
+		}
 		return fmt.Sprintf("for %s of %s to end, at %s", c.at(), long, clockTime(pause.StartTime.Add(long)))
 	}
 	return fmt.Sprintf("for a person to promote it: %s has no duration", c.at())
