@@ -36,7 +36,7 @@ say "building the lab's components in the background (from nothing: about 50 min
 build=$!
 
 check "gofmt, go vet, staticcheck: plugin" make --no-print-directory check-plugin
-check "unit tests and fuzz seeds, -race" env WRITTEN_OBJECTS="$work/written/unit" go test -race ./...
+check "unit tests and fuzz seeds, -race" env WRITTEN_OBJECTS="$work/written/unit" go test -race -timeout 20m ./...
 check "patches held against Istio's validation" make --no-print-directory test-istio
 check "Istio accepts what the unit tests wrote" accepted "$work/written/unit"
 check "the lab's own modules: vet, staticcheck" make --no-print-directory check-lab
