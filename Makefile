@@ -64,7 +64,7 @@ test-istio: ## Patches held against Istio's own validation.
 	cd e2e/istio && go test ./...
 
 test-lab: ## The scenarios on a real control plane; builds it if need be.
-	cd e2e && go run ./cmd/lab build && go test -race -p 1 -parallel 4 -timeout 40m $$(go list ./... | grep -v '/mesh$$') && go test -timeout 30m ./mesh
+	cd e2e && go run ./cmd/lab build && go test -race -p 1 -parallel 4 -timeout 40m $$(go list ./... | grep -v '/mesh$$') && go test -timeout 50m ./mesh
 
 test-matrix: ## The plugin on every supported controller and version of Istio's kinds, into docs/compatibility.md (10 min).
 	cd e2e && go run ./cmd/matrix

@@ -54,7 +54,7 @@ if wait "$build"; then
   check "scenarios on a real control plane, -race" env WRITTEN_OBJECTS="$work/written/lab" bash -c \
     'cd e2e && go test -race -p 1 -parallel 4 -timeout 40m $(go list ./... | grep -v "/mesh$")'
   # The clients' own speed counts here: only the plugin has the race detector.
-  check "real requests in a mesh" bash -c 'cd e2e && go test -timeout 30m ./mesh'
+  check "real requests in a mesh" bash -c 'cd e2e && go test -timeout 50m ./mesh'
   check "Istio accepts what the scenarios wrote" accepted "$work/written/lab"
 else
   cat "$work/build.log"
