@@ -30,8 +30,10 @@ func TestAPersonGetsACommandAndTheControllerNever(t *testing.T) {
 		"a person asks for no command there is":  {nothing, []string{"limt"}, 2, "", `unknown command "limt"`},
 		"a person asks for nothing":              {nothing, nil, 2, "", "lint       Find what will go wrong"},
 		"a person asks for help":                 {nothing, []string{"--help"}, 0, "Commands for people", ""},
-		"the controller's args hold a command":   {byController, []string{"lint"}, 2, "", `["lint"] is no flag`},
+		"the controller's args hold a command":   {byController, []string{"lint"}, 2, "", `[\"lint\"] is no flag`},
 		"the controller's args hold a help flag": {byController, []string{"lint", "--no-such"}, 2, "", "unknown flag: --no-such"},
+		// What is no such line it takes for debug output.
+		"the controller shows wrong args as an error": {byController, []string{"--kube-qps=0"}, 2, "", `"@level":"error"`},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

@@ -56,7 +56,7 @@ func run(args []string, env func(string) string, stdout, stderr io.Writer) int {
 		err = o.check(flags)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: %v\nRun it with --help for the list of flags.\n", name, err)
+		refuse(err, byController, stderr)
 		return exitUsage
 	}
 	switch {
@@ -76,6 +76,16 @@ func run(args []string, env func(string) string, stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	return 0
+}
+
+// refuse tells of wrong flags. The controller takes lines that are no log of hclog's for
+// debug output, which nobody sees.
+func refuse(err error, byController bool, stderr io.Writer) {
+	if byController {
+		newLogger(hclog.Info, stderr).Error("cannot serve with these args", "error", err)
+		return
+	}
+	fmt.Fprintf(stderr, "%s: %v\nRun it with --help for the list of flags.\n", name, err)
 }
 
 // command is the program as a person runs it.

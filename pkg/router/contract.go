@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,12 +28,17 @@ const (
 	stableSide
 )
 
+// demand is a label that a pod has to carry, and which object asks for it.
+type demand struct{ key, value, by string }
+
 // selector is what a pod has to carry to get a side's requests, the hash
 // included where one is named.
 type selector struct {
+	// demands are all of it, by key. A Service and a subset may ask for different
+	// values of one label: then no pod is what both want.
+	demands []demand
+	// labels are the same; of two values of one key the subset's.
 	labels map[string]string
-	// askedBy says for each label which object asks for it.
-	askedBy map[string]string
 }
 
 // selectors are those of the two sides of a pair.
@@ -75,17 +81,20 @@ func (r *Router) selectorsOf(s *situation) []selectors {
 
 // selectorOf joins a Service's selector and a subset's labels.
 func (r *Router) selectorOf(namespace, name string, subset map[string]string) selector {
-	x := selector{labels: map[string]string{}, askedBy: map[string]string{}}
+	x := selector{labels: map[string]string{}}
 	if name != "" {
-		for key, value := range r.cluster.ServiceSelector(namespace, name) {
-			x.labels[key] = value
-			x.askedBy[key] = fmt.Sprintf("the selector of Service %s/%s", namespace, name)
-		}
+		x.add(r.cluster.ServiceSelector(namespace, name), fmt.Sprintf("the selector of Service %s/%s", namespace, name))
 	}
-	for key, value := range subset {
-		x.labels[key], x.askedBy[key] = value, "its subset"
-	}
+	x.add(subset, "its subset")
+	slices.SortStableFunc(x.demands, func(a, b demand) int { return cmp.Compare(a.key, b.key) })
 	return x
+}
+
+func (x *selector) add(labels map[string]string, by string) {
+	for key, value := range labels {
+		x.demands = append(x.demands, demand{key, value, by})
+		x.labels[key] = value
+	}
 }
 
 // podsOf returns the pods of a hash that a side's requests can reach; a hash
@@ -138,20 +147,19 @@ func (s *situation) matchesAll(labels map[string]string) bool {
 	})
 }
 
-// lacks lists the labels that are asked for and the pods do not carry, in a
-// fixed order. The hash is left out, since it is what is being moved, and so is
-// what the controller or the mesh puts on pods later.
-func (s *situation) lacks(x selector, labels map[string]string) []string {
-	var keys []string
-	for key, value := range x.labels {
-		have, there := labels[key]
-		if key == hashLabel || s.ephemeral[key] || there && have == value || !there && podlabel.AddedLater(key) {
+// lacks lists what is asked for and the pods do not carry, in a fixed order. The hash is
+// left out, since it is what is being moved, and so is what the controller or the mesh
+// puts on pods later.
+func (s *situation) lacks(x selector, labels map[string]string) []demand {
+	var lacking []demand
+	for _, asked := range x.demands {
+		have, there := labels[asked.key]
+		if asked.key == hashLabel || s.ephemeral[asked.key] || there && have == asked.value || !there && podlabel.AddedLater(asked.key) {
 			continue
 		}
-		keys = append(keys, key)
+		lacking = append(lacking, asked)
 	}
-	slices.Sort(keys)
-	return keys
+	return lacking
 }
 
 // mismatch says in words which side cannot reach the pods that it has, or is to
@@ -195,9 +203,9 @@ func (s *situation) explainAll(which side, set cluster.ReplicaSet, effect string
 	var texts []string
 	for _, x := range s.selects {
 		asks, name, place := x.of(which)
-		for _, key := range s.lacks(asks, set.Labels) {
+		for _, lacking := range s.lacks(asks, set.Labels) {
 			texts = append(texts, fmt.Sprintf("ReplicaSet %s %s: on the %s side (%s) %s asks for %s=%s, but %s",
-				set.Name, effect, name, place, asks.askedBy[key], key, asks.labels[key], remedyFor(set, key)))
+				set.Name, effect, name, place, lacking.by, lacking.key, lacking.value, remedyFor(set, lacking.key)))
 		}
 	}
 	return texts

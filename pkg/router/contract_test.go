@@ -80,6 +80,23 @@ func TestAServiceThatDoesNotSelectTheCanaryKeepsItWithoutWeight(t *testing.T) {
 	}
 }
 
+func TestAServiceAndASubsetThatWantDifferentValuesOfOneLabelReachNobody(t *testing.T) {
+	w := newWorld(t, subsetVirtualService, strings.ReplaceAll(subsetDestinationRule, "labels: {app: cart}", "labels: {app: basket}"))
+	w.services["shop/cart"] = ""
+	w.pods("v1", 20, 20)
+	w.sets["v2"] = cluster.ReplicaSet{Name: "cart-v2", Available: 20, Size: 20, Labels: map[string]string{"app": "basket", hashLabel: "v2"}}
+	w.pass(time.Minute)
+	r, ro := w.router(), rollout(subsetConfig)
+	ro.Status.StableRS, ro.Status.CurrentPodHash = "v1", "v2"
+	mustUpdate(t, r, ro, "v2", "v1")
+	mustSet(t, r, ro, 50)
+	w.wantWeights(t, "the subset's value is the pods', the Service's is not", "100/0")
+	if events := strings.Join(w.eventsSince(), "\n"); !strings.Contains(events,
+		"the selector of Service shop/cart asks for app=cart, but the pods of ReplicaSet cart-v2 carry app=basket") {
+		t.Errorf("events %s", events)
+	}
+}
+
 func TestACanaryThatTheStablesSubsetCannotReachIsNotPromotedIntoNothing(t *testing.T) {
 	w := newWorld(t, subsetVirtualService, strings.Replace(subsetDestinationRule,
 		"{name: stable, labels: {app: cart}}", "{name: stable, labels: {app: cart, version: v1}}", 1))

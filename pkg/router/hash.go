@@ -23,28 +23,54 @@ import (
 //
 // Success means that both labels are in place. An error that says what is waited
 // for makes the controller call again within milliseconds; guard.PlanMove bounds
-// how long that goes on.
+// how long that goes on. Where only settle is waited for, the error comes when it is
+// over.
 func (r *Router) UpdateHash(ctx context.Context, ro *v1alpha1.Rollout, canaryHash, stableHash string, additional []v1alpha1.WeightDestination) error {
+	want := hashes{canary: canaryHash, stable: stableHash}
+	return r.outlast(ctx, r.updateHash(ctx, ro, want, additional), func(ctx context.Context) bool {
+		return r.hasSettled(ctx, ro, want, additional)
+	})
+}
+
+func (r *Router) updateHash(ctx context.Context, ro *v1alpha1.Rollout, want hashes, additional []v1alpha1.WeightDestination) error {
 	s, m, release, err := r.beginWhole(ctx, ro, additional)
 	if err != nil {
 		return err
 	}
 	defer release()
 	r.reportContract(s, m)
-	if m.announced.canary != canaryHash {
+	if m.announced.canary != want.canary {
 		// What was brought about for another revision is nothing to give back to this one,
 		// whoever has taken it away.
 		m.applied = reduced(m.applied, virtualservice.Target{Canary: s.written})
 	}
-	m.announced, m.labelled = hashes{canary: canaryHash, stable: stableHash}, hashes{}
+	m.announced, m.labelled = want, hashes{}
 	if !s.bySubsets() {
 		return nil
 	}
-	if err := r.moveLabels(ctx, s, m, m.announced); err != nil {
+	if err := r.moveLabels(ctx, s, m, want); err != nil {
 		return err
 	}
-	m.labelled = m.announced
+	m.labelled = want
 	return nil
+}
+
+// hasSettled tells whether no label waits for settle any more.
+func (r *Router) hasSettled(ctx context.Context, ro *v1alpha1.Rollout, want hashes, additional []v1alpha1.WeightDestination) bool {
+	s, m, release, err := r.beginWhole(ctx, ro, additional)
+	if err != nil {
+		return true
+	}
+	defer release()
+	return !slices.ContainsFunc(s.named, func(h hashes) bool {
+		return settling(guard.PlanMove(r.move(s, m, h, want)))
+	})
+}
+
+// settling tells whether settle is all that a label waits for, which is over by itself.
+func settling(plan guard.Plan) bool {
+	return (plan.Canary == guard.WaitSettle || plan.Stable == guard.WaitSettle) &&
+		plan.Canary != guard.WaitPods && plan.Stable != guard.WaitPods
 }
 
 // moveLabels carries out one step of the way to the labels. Of several
@@ -57,8 +83,10 @@ func (r *Router) moveLabels(ctx context.Context, s *situation, m *memory, want h
 	}
 	weight := s.facts.Max + 1
 	var waits []string
+	passes := true
 	for i, h := range named {
 		plan := guard.PlanMove(r.move(s, m, h, want))
+		passes = passes && (plan.Err == "" || settling(plan))
 		now[i] = want.movable(plan)
 		if plan.Canary == guard.LowerFirst {
 			weight = min(weight, plan.Weight)
@@ -74,6 +102,9 @@ func (r *Router) moveLabels(ctx context.Context, s *situation, m *memory, want h
 		if err := r.writeRoutes(ctx, s, m, weight); err != nil {
 			return err
 		}
+	}
+	if len(waits) > 0 && passes {
+		return passing(strings.Join(waits, "; "))
 	}
 	return errorOrNil(strings.Join(waits, "; "))
 }

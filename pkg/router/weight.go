@@ -17,8 +17,15 @@ import (
 //
 // An error means that not all was written, or, with dynamicStableScale, that the
 // canary is held and the stable must not be scaled away; the controller is right
-// to call again in both cases.
+// to call again in both cases. One that is over by itself within seconds may be
+// answered when it is over.
 func (r *Router) SetWeight(ctx context.Context, ro *v1alpha1.Rollout, desired int32, additional []v1alpha1.WeightDestination) error {
+	return r.outlast(ctx, r.setWeight(ctx, ro, desired, additional), func(ctx context.Context) bool {
+		return r.mayBegin(ctx, ro, desired, additional)
+	})
+}
+
+func (r *Router) setWeight(ctx context.Context, ro *v1alpha1.Rollout, desired int32, additional []v1alpha1.WeightDestination) error {
 	s, m, release, err := r.begin(ctx, ro, additional)
 	if err != nil {
 		return err
@@ -29,16 +36,35 @@ func (r *Router) SetWeight(ctx context.Context, ro *v1alpha1.Rollout, desired in
 	if v.braked {
 		r.watch.queue.Add(s.ref.UID) // which aborts the Rollout
 	}
-	if waiting := s.firstRequests(m, v.next); waiting != "" {
-		v.answers.SetWeightErr = "no first request yet: " + waiting
-		if s.canaryWaits(m) != "" {
-			v.next = 0
-		}
+	waiting := s.firstRequests(m, v.next)
+	if waiting != "" && s.canaryWaits(m) != "" {
+		v.next = 0
 	}
 	if s.stableFresh != "" && v.next < s.written {
 		v.next = s.written // both Services have the same pods; the watch finishes it
 		r.watch.queue.AddAfter(s.ref.UID, freshPoll)
 	}
+	if err := r.bringAbout(ctx, s, m, v); err != nil {
+		return err
+	}
+	if waiting != "" {
+		return passing("no first request yet: " + waiting)
+	}
+	return r.setAnswer(ctx, s, m, v)
+}
+
+// mayBegin tells whether nothing keeps the first request back any more.
+func (r *Router) mayBegin(ctx context.Context, ro *v1alpha1.Rollout, desired int32, additional []v1alpha1.WeightDestination) bool {
+	s, m, release, err := r.begin(ctx, ro, additional)
+	if err != nil {
+		return true
+	}
+	defer release()
+	return s.firstRequests(m, r.judge(s, m, desired).next) == ""
+}
+
+// bringAbout writes what a verdict says, and tells of it.
+func (r *Router) bringAbout(ctx context.Context, s *situation, m *memory, v verdict) error {
 	if s.pinErr != nil && v.next > s.written {
 		return s.pinErr
 	}
@@ -55,6 +81,11 @@ func (r *Router) SetWeight(ctx context.Context, ro *v1alpha1.Rollout, desired in
 		return s.broken // what could be taken from the canary has been
 	}
 	r.report(s, m, v)
+	return nil
+}
+
+// setAnswer is what SetWeight answers once all is written.
+func (r *Router) setAnswer(ctx context.Context, s *situation, m *memory, v verdict) error {
 	if held := r.gateAnswers(s, m, v, v.answers).SetWeightErr; held != "" && v.answers.SetWeightErr == "" {
 		// There will be no VerifyWeight to look for the gate.
 		found, err := r.verifyObjects(ctx, s, m, v)

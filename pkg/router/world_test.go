@@ -394,7 +394,7 @@ func (w *world) eventsSince() []string {
 // router returns a Router of this world, as a new process would have it.
 func (w *world) router() *Router {
 	r := newRouter(w, Options{}, hclog.NewNullLogger(), w.clock)
-	r.patience = 0
+	r.patience, r.staying = 0, 0
 	return r
 }
 
