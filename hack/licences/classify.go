@@ -62,7 +62,7 @@ func classify(content []byte) []string {
 // judge reports every text that may not be given away, or that nobody can judge.
 func judge(texts []text) error {
 	var errs []error
-	for _, one := range texts {
+	for _, one := range listed(texts) {
 		switch {
 		case one.file == "":
 			errs = append(errs, fmt.Errorf("%s %s has no file of licence text", one.module, one.version))
@@ -78,6 +78,11 @@ func judge(texts []text) error {
 	return errors.Join(errs...)
 }
 
+// listed are the texts that are judged and on the page.
+func listed(texts []text) []text {
+	return slices.DeleteFunc(slices.Clone(texts), func(one text) bool { return one.unlisted })
+}
+
 // bundle is all texts in full, which whoever passes a binary on has to pass on with it.
 func bundle(texts []text) []byte {
 	var out strings.Builder
@@ -89,6 +94,7 @@ func bundle(texts []text) []byte {
 
 // render makes the page.
 func render(texts []text) []byte {
+	texts = listed(texts)
 	var out strings.Builder
 	out.WriteString(foreword)
 	out.WriteString("| Module | Version | Licence | File |\n|---|---|---|---|\n")

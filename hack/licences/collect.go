@@ -19,7 +19,10 @@ var platforms = []struct{ os, arch string }{{"linux", "amd64"}, {"linux", "arm64
 // textName is what files with licence texts are called.
 var textName = regexp.MustCompile(`(?i)^(licen[sc]e|copying|unlicense)([-.].*)?$`)
 
-// text is one file of licence text in a module.
+// noticeName is what files are called that Apache-2.0 wants passed on beside its text.
+var noticeName = regexp.MustCompile(`(?i)^notice([-.].*)?$`)
+
+// text is one file of licence text in a module, or a notice.
 type text struct {
 	module, version string
 	// file is its path in the module, with slashes; "" where a module has none.
@@ -27,6 +30,9 @@ type text struct {
 	// licences are SPDX names, in order and none twice; empty where it is not recognised.
 	licences []string
 	content  []byte
+	// unlisted is what is passed on and not judged: notices, and Go's own licence, which
+	// the page names in its first lines.
+	unlisted bool
 }
 
 // pkg is one package of a binary, and the module that it is of.
@@ -52,9 +58,16 @@ func collect(ctx context.Context, root string) ([]text, error) {
 			if err := classifyAll(found, p, files); err != nil {
 				return nil, err
 			}
+			if err := addNotices(found, p); err != nil {
+				return nil, fmt.Errorf("%s: %w", p.module, err)
+			}
 		}
 	}
-	var texts []text
+	own, err := goLicence(ctx)
+	if err != nil {
+		return nil, err
+	}
+	texts := []text{own}
 	for _, one := range found {
 		texts = append(texts, one)
 	}
@@ -86,9 +99,45 @@ func packagesOf(ctx context.Context, root, goos, goarch string) ([]pkg, error) {
 	return packages, nil
 }
 
-// covering are the texts of the module's own folder, and those between there and the
-// package: code that was taken over from others lies beside its licence.
+// addNotices finds the notices that cover a package.
+func addNotices(found map[string]text, p pkg) error {
+	files, err := between(p, noticeName)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(filepath.Join(p.moduleDir, filepath.FromSlash(file)))
+		if err != nil {
+			return err
+		}
+		found[p.module+" "+file] = text{module: p.module, version: p.version, file: file, content: content, unlisted: true}
+	}
+	return nil
+}
+
+// goLicence is that of the standard library, which is in every binary.
+func goLicence(ctx context.Context) (text, error) {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOROOT", "GOVERSION").Output()
+	if err != nil {
+		return text{}, fmt.Errorf("go env: %w", err)
+	}
+	root, version, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	content, err := os.ReadFile(filepath.Join(root, "LICENSE"))
+	return text{module: "Go and its standard library", version: version, file: "LICENSE", content: content, unlisted: true}, err
+}
+
+// covering are the texts that cover a package; "" where there are none.
 func covering(p pkg) ([]string, error) {
+	files, err := between(p, textName)
+	if err == nil && len(files) == 0 {
+		files = []string{""}
+	}
+	return files, err
+}
+
+// between finds files in the module's own folder and those from there to the package:
+// code that was taken over from others lies beside its licence.
+func between(p pkg, name *regexp.Regexp) ([]string, error) {
 	var files []string
 	for dir := p.dir; ; dir = filepath.Dir(dir) {
 		entries, err := os.ReadDir(dir)
@@ -96,7 +145,7 @@ func covering(p pkg) ([]string, error) {
 			return nil, err
 		}
 		for _, entry := range entries {
-			if entry.Type().IsRegular() && textName.MatchString(entry.Name()) && !strings.HasSuffix(entry.Name(), ".go") {
+			if entry.Type().IsRegular() && name.MatchString(entry.Name()) && !strings.HasSuffix(entry.Name(), ".go") {
 				file, err := filepath.Rel(p.moduleDir, filepath.Join(dir, entry.Name()))
 				if err != nil {
 					return nil, err
@@ -110,9 +159,6 @@ func covering(p pkg) ([]string, error) {
 		if !strings.HasPrefix(dir, p.moduleDir) {
 			return nil, fmt.Errorf("package folder %s is not in %s", p.dir, p.moduleDir)
 		}
-	}
-	if len(files) == 0 {
-		files = []string{""}
 	}
 	return files, nil
 }

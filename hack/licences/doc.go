@@ -3,7 +3,7 @@
 //
 //	cd hack/licences && go run . ../..                # write it
 //	cd hack/licences && go run . --check ../..        # fail where it is not up to date
-//	cd hack/licences && go run . --texts FILE ../..   # the texts themselves, to pass on with a binary
+//	cd hack/licences && go run . --texts FILE ../..   # the texts themselves and the notices, to pass on with a binary
 //
 // In each case it fails for a licence that is not in the list of allowed ones, for a text
 // that it does not recognise, and for a module without any.

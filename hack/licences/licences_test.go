@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,6 +97,39 @@ func TestTheBundleHasEveryTextUnderItsModule(t *testing.T) {
 	const want = "==== example.org/a v1.0.0: LICENSE\n\nfirst text\n\n==== example.org/b v2.0.0: sub/COPYING\n\nsecond text\n\n"
 	if got != want {
 		t.Errorf("bundle is %q, want %q", got, want)
+	}
+}
+
+func TestNoticesAndGosOwnLicenceArePassedOnAndNotListed(t *testing.T) {
+	module := t.TempDir()
+	for name, content := range map[string]string{"NOTICE.txt": "with thanks to somebody", "LICENSE": string(apache(t)), "notices.go": "package notices"} {
+		if err := os.WriteFile(filepath.Join(module, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := map[string]text{}
+	if err := addNotices(found, pkg{module: "example.org/a", version: "v1.0.0", moduleDir: module, dir: module}); err != nil {
+		t.Fatal(err)
+	}
+	own, err := goLicence(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := append(slices.Collect(maps.Values(found)), own)
+	if err := judge(texts); err != nil {
+		t.Errorf("judged as licences: %v", err)
+	}
+	bundled := string(bundle(texts))
+	for _, part := range []string{"==== example.org/a v1.0.0: NOTICE.txt\n\nwith thanks to somebody\n", "==== Go and its standard library go1.", "Google"} {
+		if !strings.Contains(bundled, part) {
+			t.Errorf("the texts lack %q", part)
+		}
+	}
+	if strings.Contains(bundled, "notices.go") {
+		t.Error("a source file is taken for a notice")
+	}
+	if page := string(render(texts)); strings.Contains(page, "NOTICE.txt") || strings.Contains(page, "go1.") {
+		t.Errorf("listed:\n%s", page)
 	}
 }
 
