@@ -76,22 +76,24 @@ func (s *Stage) Chaos(ctx context.Context, kills []Kill, casts ...Cast) ([]Resul
 		}
 		controllers[c] = true
 	}
-	audience := &audience{}
-	meeting := scenarios.NewMeeting(len(casts) + 1)
+	audience, meetings := &audience{}, newMeetings(len(casts))
 	results := make([]Result, len(casts))
 	group, groupCtx := errgroup.WithContext(ctx)
 	for i, cast := range casts {
 		group.Go(func() (err error) {
-			results[i], err = s.Play(groupCtx, chaotic(cast.Level, audience, meeting), cast.Router)
+			results[i], err = s.Play(groupCtx, chaotic(cast.Level, audience, meetings), cast.Router)
 			return err
 		})
 	}
 	group.Go(func() error {
-		if err := meeting.Arrive(groupCtx); err != nil {
+		if err := meetings.deployed.Arrive(groupCtx); err != nil {
 			return err
 		}
 		// Not groupCtx: what was killed is brought back, whatever becomes of the rest.
-		return s.killAll(ctx, slices.Collect(maps.Keys(controllers)), kills, audience)
+		if err := s.killAll(ctx, slices.Collect(maps.Keys(controllers)), kills, audience); err != nil {
+			return err
+		}
+		return meetings.over.Arrive(groupCtx)
 	})
 	err := group.Wait()
 	for i := range results {
@@ -100,9 +102,17 @@ func (s *Stage) Chaos(ctx context.Context, kills []Kill, casts ...Cast) ([]Resul
 	return results, err
 }
 
+// meetings keep the canaries and who kills together: no canary is over before the
+// killing begins, and requests are counted until it ends.
+type meetings struct{ begun, deployed, over *scenarios.Meeting }
+
+func newMeetings(casts int) meetings {
+	return meetings{scenarios.NewMeeting(casts), scenarios.NewMeeting(casts + 1), scenarios.NewMeeting(casts + 1)}
+}
+
 // chaotic is a canary during which somebody else kills: from its deployment on
 // nobody in it writes anything, so it needs no API server to go on.
-func chaotic(level scenarios.Level, a *audience, m *scenarios.Meeting) Story {
+func chaotic(level scenarios.Level, a *audience, m meetings) Story {
 	return Story{
 		Name: "chaos", Level: level, Title: "SIGKILL of plugin, controller, istiod and API server", Mark: Upgrade,
 		Workload: workload(level, 10, scenarios.SetWeight(10), scenarios.Pause(3), scenarios.SetWeight(50), scenarios.Pause(3), scenarios.SetWeight(100)),
@@ -111,13 +121,19 @@ func chaotic(level scenarios.Level, a *audience, m *scenarios.Meeting) Story {
 				return err
 			}
 			a.join(p.Scene)
+			if err := m.begun.Arrive(ctx); err != nil {
+				return err
+			}
 			if err := p.Deploy(ctx, Upgrade, 2); err != nil {
 				return err
 			}
-			if err := m.Arrive(ctx); err != nil {
+			if err := m.deployed.Arrive(ctx); err != nil {
 				return err
 			}
-			return finished(ctx, p, Upgrade)
+			if err := finished(ctx, p, Upgrade); err != nil {
+				return err
+			}
+			return m.over.Arrive(ctx)
 		},
 	}
 }
