@@ -48,6 +48,18 @@ func AnswerUnseen(f Facts, d Decision, waiting string, waited, maxHold time.Dura
 	return Answers{VerifyErr: waiting}
 }
 
+// AnswerBehind says what VerifyWeight answers in place of the answers to a held canary while the controller counts more
+// available pods than the plugin has heard of, as after an outage: it is about to hear of them, and of what it then
+// allows nobody would tell the controller, which after an answer with an error comes back only when something of the
+// Rollout changes. Without one it asks again, and nothing has to be scaled for pods that there are. held is for how long
+// the canary has been capped; a plugin that hears nothing any more stops no reconcile for longer than maxHold.
+func AnswerBehind(otherwise Answers, held, maxHold time.Duration) Answers {
+	if otherwise.VerifyErr != "" && held < maxHold {
+		return Answers{}
+	}
+	return otherwise
+}
+
 // scaled says whether a stopped reconcile keeps no pods from coming: neither those of the canary nor, where the traffic
 // is on its way back, those of the stable.
 func scaled(f Facts) bool {

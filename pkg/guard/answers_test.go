@@ -60,6 +60,27 @@ func TestAnswerUnseen(t *testing.T) {
 	}
 }
 
+func TestAnswerBehind(t *testing.T) {
+	const maxHold = 10 * time.Minute
+	held, keeps := guard.Answers{VerifyErr: "held"}, guard.Answers{SetWeightErr: "held, and the stable keeps its size"}
+	for sentence, tc := range map[string]struct {
+		otherwise guard.Answers
+		held      time.Duration
+		want      guard.Answers
+	}{
+		"an error would leave the controller away: it comes back without one": {otherwise: held},
+		"pods that are never heard of stop no reconcile for ever":             {otherwise: held, held: maxHold, want: held},
+		"an error of SetWeight brings it back by itself":                      {otherwise: keeps, want: keeps},
+		"what is verified stays verified":                                     {otherwise: guard.Answers{Verified: true}, want: guard.Answers{Verified: true}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, guard.AnswerBehind(tc.otherwise, tc.held, maxHold)); diff != "" {
+				t.Error("answers (-want +got):\n" + diff)
+			}
+		})
+	}
+}
+
 func TestAnswer(t *testing.T) {
 	const maxHold = 10 * time.Minute
 	const (

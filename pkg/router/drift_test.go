@@ -65,6 +65,16 @@ func TestWhatWasBroughtAboutForAnotherRevisionIsNotGivenBackToThisOne(t *testing
 	}
 }
 
+func TestAPodMoreInTheStatusIsNoReasonToLeaveDriftAsItIs(t *testing.T) {
+	w, r := drifting(t)
+	counted := w.rollouts["shop/cart"].DeepCopy()
+	counted.ResourceVersion, counted.Status.AvailableReplicas = "2", 40
+	w.rollouts["shop/cart"] = counted
+	w.setWeights("100/0")
+	settled(t, w, r)
+	w.wantWeights(t, "the controller has counted a pod since its last call", "80/20")
+}
+
 func TestTheWatchPutsBackWhatIsOursAndKeepsWhatIsNot(t *testing.T) {
 	w, r := drifting(t, `"routes": ["primary"], `)
 	withTimeout := strings.Replace(subsetVirtualService, "  - name: primary\n", "  - name: added\n    match: [{uri: {prefix: /new}}]\n    route:\n    - {destination: {host: other}}\n  - name: primary\n    timeout: 5s\n", 1)

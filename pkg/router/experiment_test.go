@@ -39,7 +39,10 @@ func TestAnExperimentGetsItsShareOnceItsPodsAreThereAndLeavesNothing(t *testing.
 					w.pass(2 * time.Second)
 					must(t, r.SetWeight(ctx, ro, weight, exp))
 				}
-				verified, _ := r.VerifyWeight(ctx, ro, weight, exp)
+				verified, err := r.VerifyWeight(ctx, ro, weight, exp)
+				if err != nil {
+					t.Errorf("after an error the controller comes back only when something of the Rollout changes: %v", err)
+				}
 				return verified
 			}
 			if call(20, exp) {

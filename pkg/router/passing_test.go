@@ -9,20 +9,20 @@ import (
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 )
 
-// answered makes a call whose answer passes once do has been done, and tells whether it
+// answered makes a call whose answer passes once do is under way, and tells whether it
 // came after that.
 func answered(t *testing.T, r *Router, call func() error, do func()) (after bool, err error) {
 	t.Helper()
 	r.staying = 30 * time.Second
-	done := make(chan struct{})
-	time.AfterFunc(50*time.Millisecond, func() { defer close(done); do() })
+	begun, done := make(chan struct{}), make(chan struct{})
+	time.AfterFunc(50*time.Millisecond, func() { close(begun); do(); close(done) })
 	err = call()
 	select {
-	case <-done:
+	case <-begun:
 		after = true
 	default:
-		<-done
 	}
+	<-done
 	return after, err
 }
 

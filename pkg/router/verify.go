@@ -91,7 +91,8 @@ func (r *Router) verifyObjects(ctx context.Context, s *situation, m *memory, v v
 	}
 	target := r.target(s, v.next)
 	if waiting := s.waitingTemplates(target.Experiments); waiting != "" {
-		return finding{}, errorOrNil(waiting)
+		r.reportUnseen(s, m, waiting)
+		return finding{}, errorOrNil(guard.AnswerUnseen(v.facts, v.decision, waiting, r.unseenFor(m), s.config.Guard.MaxHold).VerifyErr)
 	}
 	if !s.holds(target) || !s.labelled(m) || s.pinErr != nil {
 		return finding{}, s.pinErr

@@ -182,15 +182,28 @@ func (r *Router) guarded(s *situation, m *memory, desired int32) verdict {
 	}
 	held := m.hold(d, r.clock.Now())
 	answers := guard.Answer(facts, d, held, s.config.Guard.MaxHold)
-	if s.missing != "" && answers.VerifyErr != "" {
+	switch {
+	case s.missing != "" && answers.VerifyErr != "":
 		// No pod has to come, and so nothing of the Rollout will change.
 		answers = guard.AnswerUnseen(facts, d, answers.VerifyErr, held, s.config.Guard.MaxHold)
+	case s.behind():
+		answers = guard.AnswerBehind(answers, held, s.config.Guard.MaxHold)
 	}
 	return verdict{
 		facts: facts, decision: d, enforced: true, observed: true,
 		next:    guard.NextWeight(s.written, s.known && s.uniform, d, s.config.Guard.MinRaise),
 		answers: answers, held: held,
 	}.pinned(s.pin, facts)
+}
+
+// behind tells whether the controller has counted more available pods than this process
+// has heard of.
+func (s *situation) behind() bool {
+	var available int32
+	for _, set := range s.sets {
+		available += set.Available
+	}
+	return s.available > available
 }
 
 func orNone(names []string) string {
