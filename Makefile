@@ -23,8 +23,8 @@ demo: ## Play the incident with the native router and with the plugin, side by s
 	cd e2e && go run ./cmd/demo
 
 simulate: ## Play your own Rollout with both routers: make simulate F=rollout.yaml (1 min; the first time 30; SIMULATE="--scenario canary").
-	@test -n "$(F)" || { echo "name the file or folder with your Rollout: make simulate F=rollout.yaml"; exit 2; }
-	cd e2e && go run ./cmd/simulate -f "$(abspath $(F))" $(SIMULATE)
+	@test -n "$(F)" || { echo "name the files or folders with your Rollout, or - for stdin: make simulate F=rollout.yaml"; exit 2; }
+	cd e2e && go run ./cmd/simulate $(foreach f,$(F),-f "$(if $(filter -,$(f)),-,$(abspath $(f)))") $(SIMULATE)
 
 test: ## Everything that CI checks: vet, unit tests with -race, fuzz seeds, the lab's scenarios (30 min; the first time 75).
 	@hack/test.sh

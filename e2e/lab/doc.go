@@ -12,6 +12,8 @@
 //	ns, err := l.Namespace(ctx, "canary")
 //	_, err = l.Apply(ctx, ns, manifests)
 //
+// A program that plays something and ends again has [WithPlugin] do all but the last two.
+//
 // # Binaries
 //
 // Every program is built from its Go module, at the version that the module's

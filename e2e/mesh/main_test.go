@@ -58,28 +58,10 @@ func inside(m *testing.M) (code int, err error) {
 	}
 	fmt.Printf("mesh up after %.1f s\n", time.Since(began).Seconds())
 	code = m.Run()
-	faults, err := faults(stage.Controller.Log())
+	faults, err := stage.Controller.Faults()
 	if len(faults) > 0 {
 		fmt.Printf("FAIL: in the controller's log, which holds what the plugin says:\n%s\n", strings.Join(faults, "\n"))
 		code = 1
 	}
 	return code, errors.Join(err, stage.Close())
-}
-
-// faults are the lines that no log may have: the race detector's report, and a
-// panic, recovered or not.
-func faults(log string) ([]string, error) {
-	content, err := os.ReadFile(log)
-	if err != nil {
-		return nil, err
-	}
-	var found []string
-	for line := range strings.Lines(string(content)) {
-		for _, text := range []string{"DATA RACE", "recovered from a panic", "panic: "} {
-			if strings.Contains(line, text) {
-				found = append(found, strings.TrimSpace(line))
-			}
-		}
-	}
-	return found, nil
 }

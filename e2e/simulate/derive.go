@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,8 +29,8 @@ type Plan struct {
 	name     string
 	replicas int32
 	steps    []v1alpha1.CanaryStep
-	// window is rollbackWindow.revisions, 0 without one.
-	window int
+	// window is rollbackWindow.revisions, nil where it is not set.
+	window *int32
 	// history is revisionHistoryLimit, nil for the controller's default.
 	history *int32
 	// enforced is whether the plugin's guard caps weights, pingPong whether the sides
@@ -45,26 +44,6 @@ type Variant struct {
 	Objects []map[string]any
 	// Subject says what of it is recorded, without the namespace.
 	Subject timeline.Subject
-}
-
-// Notes are sentences on how what is played differs from the files.
-type Notes struct {
-	MadeUp  []string `json:"madeUp,omitempty"`
-	Changed []string `json:"changed,omitempty"`
-	LeftOut []string `json:"leftOut,omitempty"`
-	// Lint is what the linter has to say besides, as a count; empty if nothing.
-	Lint string `json:"lint,omitempty"`
-}
-
-func (n *Notes) madeUp(format string, args ...any)  { add(&n.MadeUp, format, args...) }
-func (n *Notes) changed(format string, args ...any) { add(&n.Changed, format, args...) }
-func (n *Notes) leftOut(format string, args ...any) { add(&n.LeftOut, format, args...) }
-
-// add keeps each sentence once.
-func add(list *[]string, format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(*list, text) {
-		*list = append(*list, text)
-	}
 }
 
 // deriver is one derivation under way.
@@ -95,6 +74,9 @@ func Derive(in lint.Input, s Settings) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
+	if err := served(source); err != nil {
+		return Plan{}, err
+	}
 	d := &deriver{settings: s, sources: sources, source: source}
 	if err := d.judge(in); err != nil {
 		return Plan{}, err
@@ -108,35 +90,11 @@ func Derive(in lint.Input, s Settings) (Plan, error) {
 	return d.plan()
 }
 
-// choose finds the Rollout to play.
-func choose(sources []lint.Source, name string) (lint.Source, error) {
-	var found []lint.Source
-	var names []string
-	for _, s := range sources {
-		if !s.Is("argoproj.io", "Rollout") {
-			continue
-		}
-		file, line := s.Place("")
-		names = append(names, fmt.Sprintf("%s (%s:%d)", s, file, line))
-		if name == "" || name == s.Name() {
-			found = append(found, s)
-		}
-	}
-	switch {
-	case len(names) == 0:
-		return lint.Source{}, errors.New("there is no Rollout (argoproj.io/v1alpha1) in the files: name one that has it with -f")
-	case len(found) == 0:
-		return lint.Source{}, fmt.Errorf("there is no Rollout %q in the files; they have %s", name, strings.Join(names, ", "))
-	case len(found) > 1:
-		return lint.Source{}, fmt.Errorf("there are several Rollouts in the files, and one is played at a time: choose with --rollout NAME, or fewer files, among %s", strings.Join(names, ", "))
-	}
-	return found[0], nil
-}
-
 // judge refuses what the controller or the plugin would not take, as it was written.
 func (d *deriver) judge(in lint.Input) error {
 	options := lint.Options{PluginName: d.settings.PluginName, Only: d.source.Name(), CrossNamespace: everywhere()}
 	report := lint.Run(in, options)
+	report.Findings = slices.DeleteFunc(report.Findings, d.ofNamesake)
 	if err := refusal(problemsOf(report)); err != nil {
 		return err
 	}
@@ -148,6 +106,17 @@ func (d *deriver) judge(in lint.Input) error {
 		d.notes.Lint = fmt.Sprintf("lint -f has more to say about these files (errors: %d, warnings: %d)", count[lint.Error], count[lint.Warning])
 	}
 	return nil
+}
+
+// ofNamesake tells a finding in the namespace of another Rollout of the same name: the
+// linter chooses by the name alone. What of it concerns this Rollout as well is found
+// when the variant is judged.
+func (d *deriver) ofNamesake(f lint.Finding) bool {
+	_, name, _ := strings.Cut(f.Object, " ")
+	namespace, _, _ := strings.Cut(name, "/")
+	return namespace != d.source.Namespace() && slices.ContainsFunc(d.sources, func(s lint.Source) bool {
+		return s.Is(argoGroup, "Rollout") && s.Name() == d.source.Name() && s.Namespace() == namespace
+	})
 }
 
 // everywhere allows each namespace: in the lab all objects are in one.
@@ -163,6 +132,12 @@ func everywhere() config.CrossNamespace {
 // more: only now all objects are there, and a Rollout that was native has its block.
 func (d *deriver) plan() (Plan, error) {
 	around := d.around()
+	for _, s := range d.applied {
+		if err := served(s); err != nil {
+			return Plan{}, err
+		}
+	}
+	d.notApplied()
 	native := d.variant(d.nativeRouting(around), d.nativeSteps(), around)
 	native.Subject.MaxWeight = 0
 	plugin := d.variant(d.pluginRouting(), nil, around)
@@ -170,9 +145,9 @@ func (d *deriver) plan() (Plan, error) {
 		return Plan{}, err
 	}
 	file, line := d.source.Place("")
-	window := 0
+	var window *int32
 	if d.ro.Spec.RollbackWindow != nil {
-		window = int(d.ro.Spec.RollbackWindow.Revisions)
+		window = &d.ro.Spec.RollbackWindow.Revisions
 	}
 	return Plan{
 		Rollout: d.source.String(), File: file, Line: line, Native: native, Plugin: plugin, Notes: d.notes,

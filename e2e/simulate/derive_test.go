@@ -403,15 +403,54 @@ spec:
 }
 
 func TestTheRolloutToPlayIsChosenByName(t *testing.T) {
-	s := Defaults()
-	s.Rollout = "other"
-	two := rolloutOf(nativeSubset, "") + "\n---\n" + strings.Replace(rolloutOf(nativeSubset, ""), "name: web,", "name: other,", 1)
-	if plan := derived(t, s, two); plan.Rollout != "Rollout shop/other" || plan.Line != 16 {
-		t.Errorf("chosen was %s in line %d", plan.Rollout, plan.Line)
+	other := strings.Replace(rolloutOf(nativeSubset, ""), "name: web,", "name: other,", 1)
+	edge := strings.Replace(rolloutOf(nativeSubset, ""), "namespace: shop}", "namespace: edge}", 1)
+	three := strings.Join([]string{rolloutOf(nativeSubset, ""), other, edge}, "\n---\n")
+	for wanted, want := range map[string]string{
+		"other": "Rollout shop/other", "shop/other": "Rollout shop/other", "edge/web": "Rollout edge/web", "shop/web": "Rollout shop/web",
+	} {
+		s := Defaults()
+		s.Rollout = wanted
+		if plan := derived(t, s, three); plan.Rollout != want {
+			t.Errorf("--rollout %s: chosen was %s in line %d", wanted, plan.Rollout, plan.Line)
+		}
 	}
-	s.Rollout = "third"
-	if _, err := Derive(inputOf(two), s); err == nil || !strings.Contains(err.Error(), `no Rollout "third"`) {
-		t.Errorf("of a name that is not there it said %v", err)
+	for wanted, want := range map[string]string{
+		"third":      `there is no Rollout "third" in the files; they have` + "\n    --rollout shop/web  (web.yaml:1)\n    --rollout shop/other  (web.yaml:16)\n    --rollout edge/web  (web.yaml:31)",
+		"edge/other": `there is no Rollout "edge/other" in the files`,
+		"web":        `there are Rollouts "web" in several namespaces in the files, and one is played at a time: choose with one of` + "\n    --rollout shop/web  (web.yaml:1)\n    --rollout edge/web  (web.yaml:31)",
+		"":           "there are several Rollouts in the files",
+	} {
+		s := Defaults()
+		s.Rollout = wanted
+		if _, err := Derive(inputOf(three), s); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("--rollout %q: it said\n%v\nwant\n%s", wanted, err, want)
+		}
+	}
+}
+
+func TestFaultsOfARolloutOfTheSameNameElsewhereAreNotThisOnes(t *testing.T) {
+	faulty := strings.Replace(rolloutOf(nativeSubset, "      steps: [{setWeight: 120}]\n"), "namespace: shop}", "namespace: edge}", 1)
+	both := []string{rolloutOf(nativeSubset, someSteps), faulty}
+	s := Defaults()
+	s.Rollout = "shop/web"
+	if plan := derived(t, s, both...); plan.Rollout != "Rollout shop/web" {
+		t.Errorf("chosen was %s", plan.Rollout)
+	}
+	s.Rollout = "edge/web"
+	if _, err := Derive(inputOf(both...), s); err == nil || !strings.Contains(err.Error(), "steps[0].setWeight") {
+		t.Errorf("the faulty one: %v", err)
+	}
+}
+
+func TestARefusalNamesSomeOfManyRollouts(t *testing.T) {
+	var texts []string
+	for i := range listed + 3 {
+		texts = append(texts, strings.Replace(rolloutOf(nativeSubset, ""), "name: web,", fmt.Sprintf("name: web-%d,", i), 1))
+	}
+	_, err := Derive(inputOf(texts...), Defaults())
+	if err == nil || strings.Count(err.Error(), "--rollout") != listed || !strings.HasSuffix(err.Error(), "\n    and 3 more") {
+		t.Errorf("it said %v", err)
 	}
 }
 

@@ -29,6 +29,9 @@ const (
 	closing = 20 * time.Second
 )
 
+// What the two are called while they are played.
+const nativeName, pluginName = "native", "plugin"
+
 // Stage is where is played: a lab, and in it a controller with the plugin.
 type Stage struct {
 	Lab        *lab.Lab
@@ -37,7 +40,8 @@ type Stage struct {
 	Progress io.Writer
 }
 
-// Played is a scenario as it was played.
+// Played is a scenario as it was played. In JSON it can be kept, and judged and shown
+// again; without the guard's rule then, see [timeline.Timeline.MarshalJSON].
 type Played struct {
 	Scenario Scenario
 	// Native and Plugin begin with the story: at the same moment, or where it begins in
@@ -57,14 +61,14 @@ func Play(ctx context.Context, stage Stage, plan Plan, scenario Scenario, s Sett
 	defer cancel()
 	p := &player{stage: stage, plan: plan, scenario: scenario, settings: s, meeting: scenarios.NewMeeting(2)}
 	played := Played{Scenario: scenario, Failing: p.failing(), Revisions: s.Revisions}
-	watched := newWatch(stage.Progress, scenario)
-	stop := watched.start()
+	watched := timeline.NewProgress(stage.Progress, string(scenario), [2]string{nativeName, pluginName})
+	stop := watched.Start()
 	defer stop()
 	group, groupCtx := errgroup.WithContext(ctx)
 	// What each took, for the other, which may never come to an end.
 	nativeTook, pluginTook := make(chan time.Duration, 1), make(chan time.Duration, 1)
 	for _, one := range []part{
-		{"native", plan.Native, &played.Native, nativeTook, pluginTook}, {"plugin", plan.Plugin, &played.Plugin, pluginTook, nativeTook},
+		{nativeName, plan.Native, &played.Native, nativeTook, pluginTook}, {pluginName, plan.Plugin, &played.Plugin, pluginTook, nativeTook},
 	} {
 		group.Go(func() (err error) {
 			*one.recorded, err = p.perform(groupCtx, one, watched)
@@ -102,14 +106,14 @@ type player struct {
 func (p *player) failing() bool { return p.settings.Failing.of(p.plan.replicas) > 0 }
 
 // perform plays one variant from an empty namespace to its end.
-func (p *player) perform(ctx context.Context, one part, watched *watch) (timeline.Timeline, error) {
+func (p *player) perform(ctx context.Context, one part, watched *timeline.Progress) (timeline.Timeline, error) {
 	s, err := open(ctx, p.stage.Lab, one.router, one.variant)
 	if err != nil {
 		return timeline.Timeline{}, err
 	}
-	watched.set(one.router, s)
+	watched.Follow(one.router, s.now)
 	err = p.act(ctx, s, one)
-	watched.set(one.router, nil)
+	watched.Follow(one.router, nil)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
 	recorded := s.close(last)

@@ -18,17 +18,23 @@ func TestARollbackOfAnExampleOverloadsItsPodsUnderTheNativeRouterOnly(t *testing
 	settings := Defaults()
 	settings.Pause, settings.Replicas = time.Second, 6
 	plan := examplePlan(t, settings, "../../examples/subset-level")
-	stage := stageOf(t)
-	rollback := played(t, stage, plan, Rollback, settings)
-	if rollback.Native.Canary.Points == 0 || rollback.Native.Worst == nil {
-		t.Errorf("the native router's peak is %+v, worst %+v: it should go beyond the pods", rollback.Native.Canary, rollback.Native.Worst)
-	}
-	if rollback.Plugin.Canary.Points != 0 || rollback.Plugin.Worst != nil {
-		t.Errorf("the plugin's peak is %+v, worst %+v", rollback.Plugin.Canary, rollback.Plugin.Worst)
-	}
-	canary := played(t, stage, plan, Canary, settings)
-	if !canary.Native.Over || canary.Native.Phase != "Healthy" {
-		t.Errorf("the canary with the native router ended %q", canary.Native.Phase)
+	err := lab.WithPlugin(t.Context(), lab.PluginRun{Race: true}, func(l *lab.Lab, c *lab.Controller) error {
+		stage := Stage{Lab: l, Controller: c, Progress: os.Stderr}
+		rollback := played(t, stage, plan, Rollback, settings)
+		if rollback.Native.Canary.Points == 0 || rollback.Native.Worst == nil {
+			t.Errorf("the native router's peak is %+v, worst %+v: it should go beyond the pods", rollback.Native.Canary, rollback.Native.Worst)
+		}
+		if rollback.Plugin.Canary.Points != 0 || rollback.Plugin.Worst != nil {
+			t.Errorf("the plugin's peak is %+v, worst %+v", rollback.Plugin.Canary, rollback.Plugin.Worst)
+		}
+		canary := played(t, stage, plan, Canary, settings)
+		if !canary.Native.Over || canary.Native.Phase != "Healthy" {
+			t.Errorf("the canary with the native router ended %q", canary.Native.Phase)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -43,28 +49,6 @@ func examplePlan(t *testing.T, s Settings, folder string) Plan {
 		t.Fatal(err)
 	}
 	return plan
-}
-
-func stageOf(t *testing.T) Stage {
-	t.Helper()
-	plugin, err := lab.BuildPlugin(t.Context(), lab.PluginOptions{Race: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := lab.Start(t.Context(), lab.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	c, err := l.StartController(t.Context(), lab.ControllerOptions{PluginPath: plugin})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Stage{Lab: l, Controller: c, Progress: os.Stderr}
 }
 
 // played plays a scenario that has to end well with the plugin. The table is printed

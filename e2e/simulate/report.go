@@ -13,11 +13,13 @@ import (
 // WriteNotes writes what is played and how it differs from the files.
 func WriteNotes(w io.Writer, plan Plan) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s:%d), %d replicas\n", plan.Rollout, plan.File, plan.Line, plan.replicas)
+	fmt.Fprintf(&b, "%s (%s:%d), %s\n", plan.Rollout, plan.File, plan.Line, counted(plan.replicas, "replica"))
+	fmt.Fprintf(&b, "In the lab from the files: %s, and nothing else, of whatever kind (PodDisruptionBudget, AnalysisTemplate, policies)\n",
+		strings.Join(append([]string{"the Rollout"}, plan.Notes.Applied...), ", "))
 	for _, part := range []struct {
 		name  string
 		items []string
-	}{{"Made up", plan.Notes.MadeUp}, {"Changed", plan.Notes.Changed}, {"Left out", plan.Notes.LeftOut}} {
+	}{{"Made up", plan.Notes.MadeUp}, {"Changed", plan.Notes.Changed}, {"Left out", plan.Notes.LeftOut}, {"Of no effect", plan.Notes.NoEffect}} {
 		if len(part.items) == 0 {
 			continue
 		}
@@ -33,6 +35,14 @@ func WriteNotes(w io.Writer, plan Plan) error {
 	return err
 }
 
+// counted is a number of things.
+func counted(n int32, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
 // WriteResult writes one scenario: both routers side by side, what was measured, and
 // the verdict.
 func WriteResult(w io.Writer, r Result) error {
@@ -44,6 +54,9 @@ func WriteResult(w io.Writer, r Result) error {
 		return err
 	}
 	var b strings.Builder
+	if waits := waiting(r.played.Plugin); waits != "" {
+		fmt.Fprintf(&b, "\n%s is the controller's word for each time that the plugin does not set a weight yet; the first reason: %s\n", waitEvent, waits)
+	}
 	fmt.Fprintf(&b, "\n%s\n", r.Verdict)
 	if r.Remark != "" {
 		fmt.Fprintf(&b, "%s\n", r.Remark)
@@ -53,6 +66,21 @@ func WriteResult(w io.Writer, r Result) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// waitEvent is the reason of the Event that the controller makes of an answer that is not
+// yes, as the plugin gives one while the weight has to wait.
+const waitEvent = "TrafficRoutingError"
+
+// waiting is what the plugin said first when it did not set a weight; empty if it always
+// did.
+func waiting(t timeline.Timeline) string {
+	for _, e := range t.Entries {
+		if event, is := e.Fact.(timeline.Event); is && event.Reason == waitEvent {
+			return strings.Join(strings.Fields(event.Message), " ")
+		}
+	}
+	return ""
 }
 
 // WriteJSON writes everything at once.

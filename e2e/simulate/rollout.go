@@ -9,7 +9,7 @@ import (
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
-	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/lab"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/lint"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/router"
 )
 
@@ -34,6 +34,7 @@ const (
 func (d *deriver) clean() error {
 	d.content = runtime.DeepCopyJSON(d.source.Content())
 	d.content["metadata"] = d.metadata(d.content)
+	d.personal(d.source)
 	delete(d.content, "status")
 	spec := fields(d.content, "spec")
 	for _, field := range []string{"paused", "restartAt"} {
@@ -87,6 +88,19 @@ func (d *deriver) metadata(content map[string]any) map[string]any {
 	return kept
 }
 
+// personal says what of a Rollout's metadata ties it to somebody who is not in the lab.
+func (d *deriver) personal(s lint.Source) {
+	labels, _ := at(s.Content(), "metadata", "labels").(map[string]any)
+	if id := labels[instanceLabel]; id != nil {
+		d.notes.leftOut("the label %s: %v, as the lab's controller is the one for Rollouts without it", instanceLabel, id)
+	}
+	for _, field := range []string{"finalizers", "ownerReferences"} {
+		if len(list(at(s.Content(), "metadata", field))) > 0 {
+			d.notes.leftOut("metadata.%s: who reads them is not in the lab", field)
+		}
+	}
+}
+
 // serverAnnotation tells what controllers and kubectl write for themselves.
 func serverAnnotation(key string) bool {
 	return key == nativeMark || key == "kubectl.kubernetes.io/last-applied-configuration" ||
@@ -116,25 +130,11 @@ func (d *deriver) resolve(spec map[string]any) error {
 	}
 	spec["template"], spec["selector"] = runtime.DeepCopyJSON(template), runtime.DeepCopyJSON(selector)
 	delete(spec, "workloadRef")
+	if how := ref["scaleDown"]; how != nil && how != "never" {
+		d.notes.leftOut("spec.workloadRef.scaleDown: the Deployment and its pods are not in the lab")
+	}
 	d.notes.changed("spec.workloadRef: the template and the selector of %s stand in the Rollout", deployment)
 	return nil
-}
-
-// classFields of a pod ask for objects that the lab does not have.
-var classFields = []string{"priorityClassName", "priority", "preemptionPolicy", "runtimeClassName", "overhead"}
-
-// template keeps the pods as they are; kwok plays them.
-func (d *deriver) template(template map[string]any) {
-	fields(template, "metadata", "annotations")[lab.Gated] = "true"
-	fields(template, "metadata", "labels")[revisionLabel] = "1"
-	pod := fields(template, "spec")
-	for _, field := range classFields {
-		if pod[field] != nil {
-			d.notes.leftOut("spec.template.spec.%s: the lab has no classes", field)
-		}
-		delete(pod, field)
-	}
-	pod["nodeName"] = lab.NodeName
 }
 
 // size refuses what is too little or too much to be played.
@@ -175,6 +175,7 @@ func (d *deriver) strategy(spec map[string]any) error {
 		d.notes.leftOut("spec.strategy.canary.analysis: the lab has no metrics")
 		delete(canary, "analysis")
 	}
+	d.unheeded(present(canary, []string{"antiAffinity"}), "spec.strategy.canary", "nothing is scheduled, all pods are on one node")
 	if err := read(d.content, &d.ro); err != nil {
 		return refuse(d.source, "spec", err.Error(), "Correct the field's type.")
 	}
@@ -231,6 +232,11 @@ func (d *deriver) step(i int, step map[string]any) map[string]any {
 		if _, there := step[kind.name]; there {
 			d.notes.leftOut("spec.strategy.canary.steps[%d].%s: %s; a pause of %s stands in its place", i, kind.name, kind.why, standIn)
 			return map[string]any{"pause": map[string]any{"duration": standIn}}
+		}
+	}
+	for _, kind := range []string{"setHeaderRoute", "setMirrorRoute"} {
+		if step[kind] != nil {
+			d.notes.noEffect("spec.strategy.canary.steps[%d].%s: the route is written, and its requests are in no figure", i, kind)
 		}
 	}
 	typed := d.ro.Spec.Strategy.Canary.Steps[i]

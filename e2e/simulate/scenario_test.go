@@ -4,15 +4,16 @@ import (
 	"testing"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/timeline"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/timeline/tape"
 )
 
 func TestAStoryIsOverOnlyAfterItHasBegun(t *testing.T) {
 	const never = -1
 	degraded := func() timeline.Timeline {
-		return newTape().at(1).phase("Progressing").at(2).weight(20).at(3).phase("Degraded").at(4).weight(0).timeline(9)
+		return tape.New("web").At(1).Phase("Progressing").At(2).Weight(20).At(3).Phase("Degraded").At(4).Weight(0).Timeline(9)
 	}
 	healthy := func() timeline.Timeline {
-		return newTape().at(1).phase("Progressing").at(5).phase("Healthy").timeline(9)
+		return tape.New("web").At(1).Phase("Progressing").At(5).Phase("Healthy").Timeline(9)
 	}
 	for name, c := range map[string]struct {
 		scenario Scenario
@@ -20,7 +21,7 @@ func TestAStoryIsOverOnlyAfterItHasBegun(t *testing.T) {
 		failing  bool
 		at       float64
 	}{
-		"Healthy from the beginning is no end":           {Canary, newTape().timeline(9), false, never},
+		"Healthy from the beginning is no end":           {Canary, tape.New("web").Timeline(9), false, never},
 		"Healthy again":                                  {Canary, healthy(), false, 5},
 		"Degraded is no end where all pods become ready": {Rollback, degraded(), false, never},
 		"Degraded is one where they do not":              {Rollback, degraded(), true, 3},

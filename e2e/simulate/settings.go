@@ -1,12 +1,13 @@
 package simulate
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/cmdline"
 )
 
 // MaxReplicas is the largest Rollout that is played: more would fill a small machine.
@@ -14,7 +15,8 @@ const MaxReplicas = 200
 
 // Settings say how to play. [Defaults] are those of the command.
 type Settings struct {
-	// Rollout is the name of the one to play; empty if there is only one.
+	// Rollout is the one to play, as "name" or "namespace/name"; empty if there is only
+	// one.
 	Rollout string
 	// PluginName is the key under trafficRouting.plugins that is the plugin's.
 	PluginName string
@@ -57,20 +59,15 @@ func Defaults() Settings {
 
 // Validate reports all settings that are out of their range.
 func (s Settings) Validate() error {
-	var errs []error
-	need := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	need(s.Pause >= time.Second && s.Pause <= time.Minute, "--pause %s: use 1s to 1m", s.Pause)
-	need(s.Startup >= 0 && s.Startup <= time.Minute, "--startup %s: use 0s to 1m", s.Startup)
-	need(s.Spread >= 0 && s.Spread <= time.Minute, "--spread %s: use 0s to 1m", s.Spread)
-	need(s.Replicas >= 0 && s.Replicas <= MaxReplicas, "--replicas %d: use 1 to %d", s.Replicas, MaxReplicas)
-	need(s.ScaleTo >= 0 && s.ScaleTo <= MaxReplicas, "--scale-to %d: use 1 to %d", s.ScaleTo, MaxReplicas)
-	need(s.Revisions >= 1 && s.Revisions <= 5, "--revisions %d: use 1 to 5", s.Revisions)
-	need(s.Timeout >= 10*time.Second, "--timeout %s: use 10s or more", s.Timeout)
-	return errors.Join(errs...)
+	var f cmdline.Faults
+	f.Need(s.Pause >= time.Second && s.Pause <= time.Minute, "--pause %s: use 1s to 1m", s.Pause)
+	f.Need(s.Startup >= 0 && s.Startup <= time.Minute, "--startup %s: use 0s to 1m", s.Startup)
+	f.Need(s.Spread >= 0 && s.Spread <= time.Minute, "--spread %s: use 0s to 1m", s.Spread)
+	f.Need(s.Replicas >= 0 && s.Replicas <= MaxReplicas, "--replicas %d: use 1 to %d", s.Replicas, MaxReplicas)
+	f.Need(s.ScaleTo >= 0 && s.ScaleTo <= MaxReplicas, "--scale-to %d: use 1 to %d", s.ScaleTo, MaxReplicas)
+	f.Need(s.Revisions >= 1 && s.Revisions <= 5, "--revisions %d: use 1 to 5", s.Revisions)
+	f.Need(s.Timeout >= 10*time.Second, "--timeout %s: use 10s or more", s.Timeout)
+	return f.Err()
 }
 
 // ready is how long all pods of a revision take to be ready.

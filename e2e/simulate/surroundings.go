@@ -314,68 +314,6 @@ func (d *deriver) selector() map[string]any {
 	return labels
 }
 
-func (d *deriver) service(name string, virtualServices []map[string]any) map[string]any {
-	source, there := d.find("", "Service", d.source.Namespace(), name)
-	if !there {
-		d.notes.madeUp("Service %s, as it is not in the files", name)
-		return map[string]any{
-			"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": name},
-			"spec": map[string]any{"selector": d.selector(), "ports": ports(name, virtualServices)},
-		}
-	}
-	object := d.take(source)
-	object["spec"] = d.serviceSpec(name, fields(object, "spec"))
-	return object
-}
-
-// serviceSpec leaves out what a cluster has once, as both variants have the Service.
-func (d *deriver) serviceSpec(name string, spec map[string]any) map[string]any {
-	kept := map[string]any{"ports": []any{}}
-	for _, port := range list(spec["ports"]) {
-		if fields, ok := port.(map[string]any); ok {
-			delete(fields, "nodePort")
-			put(kept, "ports", fields)
-		}
-	}
-	if selector, ok := spec["selector"].(map[string]any); ok {
-		delete(selector, hashLabel)
-		kept["selector"] = selector
-	}
-	if spec["clusterIP"] == "None" {
-		kept["clusterIP"] = "None"
-	}
-	for _, field := range []string{"publishNotReadyAddresses", "sessionAffinity", "externalName"} {
-		if value := spec[field]; value != nil && value != false && value != "None" {
-			d.notes.leftOut("Service %s: %s", name, field)
-		}
-	}
-	if kind := spec["type"]; kind != nil && kind != "ClusterIP" {
-		d.notes.changed("Service %s: type %v, played as ClusterIP", name, kind)
-	}
-	return kept
-}
-
-// ports are those that the routes name for a host, else 80.
-func ports(host string, virtualServices []map[string]any) []any {
-	var numbers []int64
-	for _, vs := range virtualServices {
-		for _, destination := range destinations(vs) {
-			if number, ok := at(destination, "port", "number").(int64); ok && destination["host"] == host {
-				numbers = append(numbers, number)
-			}
-		}
-	}
-	if len(numbers) == 0 {
-		numbers = []int64{80}
-	}
-	slices.Sort(numbers)
-	var out []any
-	for _, number := range slices.Compact(numbers) {
-		out = append(out, map[string]any{"name": fmt.Sprintf("http-%d", number), "port": number})
-	}
-	return out
-}
-
 // short is the plain name of a Service whose full name has a namespace of the files, as
 // the lab's namespace is another. Other hosts stay what they are.
 func (d *deriver) short(holder lint.Source, host any) any {

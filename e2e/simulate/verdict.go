@@ -68,12 +68,7 @@ type Result struct {
 func Judge(plan Plan, p Played) Result {
 	r := Result{Scenario: p.Scenario, played: p, Native: figures(p, p.Native), Plugin: figures(p, p.Plugin)}
 	r.Verdict = verdict(r)
-	if p.Scenario == Rollback && p.Revisions > plan.window {
-		r.Remark = fmt.Sprintf("spec.rollbackWindow is %d and the rollback goes %d back: it takes all steps, as any other revision does.", plan.window, p.Revisions)
-	}
-	if p.Scenario == Rollback && p.Revisions <= plan.window && plan.history != nil && int(*plan.history) < p.Revisions {
-		r.Remark = fmt.Sprintf("spec.revisionHistoryLimit is %d and the rollback goes %d back: that ReplicaSet may be gone, and a new one takes all steps.", *plan.history, p.Revisions)
-	}
+	r.Remark = remark(plan, p, r)
 	limits := timeline.Limits{}
 	if plan.enforced && !plan.pingPong {
 		limits.Rule = scenarios.Allowed
@@ -85,6 +80,27 @@ func Judge(plan Plan, p Played) Result {
 		r.Broken = append(r.Broken, fmt.Sprintf("with the plugin there was no end within %s", inSeconds(p.Plugin.End.Seconds())))
 	}
 	return r
+}
+
+// remark tells what in the table is as it has to be, as when a rollback takes all steps;
+// empty where there is nothing to say.
+func remark(plan Plan, p Played, r Result) string {
+	switch {
+	case p.Scenario == Abort:
+		return "An aborted Rollout is Degraded, and not Healthy, until somebody retries it or changes its spec: that is how an abort ends."
+	case p.Scenario == Scale && r.Native.Stable.Points > 0 && r.Plugin.Stable.Points > 0:
+		return "Until the pods that are added have started, the stable side has fewer than are wanted with either router: what counts is where the two differ."
+	case p.Scenario != Rollback:
+		return ""
+	case plan.window == nil:
+		return "spec.rollbackWindow is not set, so that no rollback is told from any other revision: it takes all steps. " +
+			"With one, a rollback to a revision within it skips them and asks for all of the traffic at once."
+	case p.Revisions > int(*plan.window):
+		return fmt.Sprintf("spec.rollbackWindow.revisions is %d and the rollback goes %d back: it takes all steps, as any other revision does.", *plan.window, p.Revisions)
+	case plan.history != nil && int(*plan.history) < p.Revisions:
+		return fmt.Sprintf("spec.revisionHistoryLimit is %d and the rollback goes %d back: that ReplicaSet may be gone, and a new one takes all steps.", *plan.history, p.Revisions)
+	}
+	return ""
 }
 
 func figures(p Played, t timeline.Timeline) Figures {
@@ -153,7 +169,7 @@ func verdict(r Result) string {
 	noun := about[r.Scenario].noun
 	if r.Native.Worst == nil && r.Plugin.Worst == nil {
 		return fmt.Sprintf("With neither router %s sends more requests to the pods than they can take; %s with the native router and %s with the plugin.",
-			noun, ending(r.Native), ending(r.Plugin))
+			noun, r.Scenario.ending(r.Native), r.Scenario.ending(r.Plugin))
 	}
 	return fmt.Sprintf("With the native router %s sends %s; with the plugin %s.", noun, burden(r.Native), burden(r.Plugin))
 }
@@ -173,9 +189,12 @@ func burden(f Figures) string {
 	return text
 }
 
-func ending(f Figures) string {
-	if !f.Over {
+func (s Scenario) ending(f Figures) string {
+	switch {
+	case !f.Over:
 		return "it comes to no end within " + inSeconds(f.Seconds)
+	case s == Abort:
+		return "the stable pods get all requests again after " + inSeconds(f.Seconds)
 	}
 	return fmt.Sprintf("it is %s after %s", f.Phase, inSeconds(f.Seconds))
 }

@@ -25,6 +25,10 @@
 // With the environment variable [WrittenObjects] the versions of Istio's objects
 // are also kept in files, for other checks.
 //
+// A Timeline can be kept as JSON, without the whole objects, and read again. [Progress]
+// tells people that wait how two recordings stand. Timelines for other packages' tests
+// are written with package tape.
+//
 // The package never writes to the cluster, starts nothing in it, and knows no
 // rule of the guard: the rule to hold a run against is handed in as a function.
 // It sees API objects, not proxies: what the mesh did with a weight, and when,

@@ -93,7 +93,7 @@ type Rollout struct {
 	Current bool
 	// Object is the whole Rollout, for a rule that needs its steps. Nil in
 	// timelines made by hand. Not to be changed.
-	Object *unstructured.Unstructured
+	Object *unstructured.Unstructured `json:"-"`
 }
 
 // Event is one Event on the Rollout. One whose count goes up is recorded again

@@ -3,9 +3,6 @@ package timeline
 import (
 	"bytes"
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,26 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/golden"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares with a file in testdata and with what a terminal can show.
-func golden(t *testing.T, name, got string) {
+// compare holds a text against a file and against what a terminal can show.
+func compare(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got), go test -update writes it anew:\n%s", path, diff)
-	}
+	golden.Compare(t, name, got)
 	expectPlain(t, got)
 }
 
@@ -59,8 +44,8 @@ func printed(t *testing.T, tl Timeline) string {
 }
 
 func TestThePrintedTimeline(t *testing.T) {
-	golden(t, "native.txt", printed(t, nativeIncident()))
-	golden(t, "guarded.txt", printed(t, guardedIncident()))
+	compare(t, "native.txt", printed(t, nativeIncident()))
+	compare(t, "guarded.txt", printed(t, guardedIncident()))
 }
 
 // oddStory has what the incident has not: minReadySeconds, missing hashes, an
@@ -81,7 +66,7 @@ func oddStory() Timeline {
 }
 
 func TestThePrintedTimelineOfAnOddStory(t *testing.T) {
-	golden(t, "odd.txt", printed(t, oddStory()))
+	compare(t, "odd.txt", printed(t, oddStory()))
 }
 
 func beside(t *testing.T, left, right Timeline) string {
@@ -94,8 +79,8 @@ func beside(t *testing.T, left, right Timeline) string {
 }
 
 func TestTwoTimelinesSideBySide(t *testing.T) {
-	golden(t, "sidebyside.txt", beside(t, nativeIncident(), guardedIncident()))
-	golden(t, "sidebyside-odd.txt", beside(t, oddStory(), New(subsetSubject(), time.Time{}, 0, nil)))
+	compare(t, "sidebyside.txt", beside(t, nativeIncident(), guardedIncident()))
+	compare(t, "sidebyside-odd.txt", beside(t, oddStory(), New(subsetSubject(), time.Time{}, 0, nil)))
 }
 
 func TestAnythingPrintsWithinTheWidth(t *testing.T) {
@@ -222,5 +207,22 @@ func TestOverloadIsNeverJoinedAway(t *testing.T) {
 	}
 	if overloads != 2 {
 		t.Errorf("%d marks of overload, want 2:\n%s", overloads, beside(t, tl, tl))
+	}
+}
+
+func TestALineThatIsRepeatedIsToldOnce(t *testing.T) {
+	s := healthy().hashes(oldHash, newHash).at(1000)
+	for range 5 {
+		s.event("TrafficRoutingError", "not yet").at(int(s.now/time.Millisecond) + 20)
+	}
+	tl := s.event("Other", "").event("TrafficRoutingError", "not yet").at(3000).weight(5).event("TrafficRoutingError", "not yet").timeline(9000)
+	var told []string
+	for _, m := range moments(tl, tl.Revision(), spanFor(tl.End)) {
+		told = append(told, m.why)
+	}
+	// Once, again after something else, and again beside another weight.
+	want := []string{"start", "TrafficRoutingError", "Other", "TrafficRoutingError", "TrafficRoutingError"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -135,9 +135,10 @@ func moments(t Timeline, revision string, span time.Duration) []moment {
 	return out
 }
 
-// same is whether a reader would see the same line again.
+// same is whether a reader would see the same line again. The controller repeats an
+// Event with each reconcile that fails.
 func (m moment) same(last moment, revision string) bool {
-	return m.why == "" && m.numbers(revision) == last.numbers(revision)
+	return (m.why == "" || m.why == last.why) && m.numbers(revision) == last.numbers(revision)
 }
 
 // joins is whether one line can stand for both: within a span the traffic did

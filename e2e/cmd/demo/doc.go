@@ -9,8 +9,9 @@
 // else slows both down alike, so that their times may be compared; times of two
 // runs may not.
 //
-// The command only tells stories: the lab is package lab, the stories are
-// package scenarios, the requests are package mesh, measures, table and picture are package timeline. It exits
-// with an error when something could not be played, and not when a measure
-// turns out worse than hoped: the report says so.
+// The command only tells stories: the lab is package lab, the stories are package
+// scenarios, the requests are package mesh, measures, table and picture are package
+// timeline, flags are read as package cmdline has it. It exits with an error when
+// something could not be played, and not when a measure turns out worse than hoped: the
+// report says so.
 package main

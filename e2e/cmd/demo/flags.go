@@ -1,13 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
 
-	"github.com/spf13/pflag"
-
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/cmdline"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/lab"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/scenarios"
 )
@@ -37,15 +35,12 @@ type options struct {
 	flaps    int
 	keep     bool
 	svg      string
-	help     bool
 }
 
-// parse reads the flags and checks them; all faults are reported at once.
-func parse(args []string) (options, *pflag.FlagSet, error) {
-	var o options
-	set := pflag.NewFlagSet("demo", pflag.ContinueOnError)
-	set.SortFlags = false
-	set.Usage = func() {} // printed by run, to the right stream
+// parse reads the flags and checks them; all faults are reported at once. The text is
+// the help, if that was asked for.
+func parse(args []string) (o options, text string, err error) {
+	set := cmdline.New("demo", usage)
 	level := set.String("level", string(scenarios.Subset), "split between two subsets of one Service (subset), or between two Services (host)")
 	set.Int32Var(&o.replicas, "replicas", 20, fmt.Sprintf("size of the Rollout, 1 to %d", maxReplicas))
 	set.IntVar(&o.ready, "ready", 2, "how many pods of the rollback become ready at first, 0 to --replicas")
@@ -53,28 +48,25 @@ func parse(args []string) (options, *pflag.FlagSet, error) {
 	set.IntVar(&o.flaps, "flaps", 15, fmt.Sprintf("how often the flapping pod fails for a second and is ready for a second, 1 to %d", maxFlaps))
 	set.StringVar(&o.svg, "svg", "", "file for the picture (default docs/images/incident.svg of the repository)")
 	set.BoolVar(&o.keep, "keep", false, "keep the folder with the logs of everything that ran")
-	set.BoolVarP(&o.help, "help", "h", false, "print this text")
-	if err := set.Parse(args); err != nil {
-		return o, set, err
+	switch help, err := set.Parse(args); {
+	case err != nil:
+		return o, "", err
+	case help:
+		return o, set.Help(), nil
 	}
 	o.level = scenarios.Level(*level)
-	return o, set, o.check(set.Args())
+	return o, "", o.check(set.Args())
 }
 
 func (o options) check(rest []string) error {
-	var errs []error
-	need := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	need(len(rest) == 0, "unknown argument %q: there are only flags", rest)
-	need(o.level == scenarios.Subset || o.level == scenarios.Host, "--level %q: use subset or host", o.level)
-	need(o.replicas >= 1 && o.replicas <= maxReplicas, "--replicas %d: use 1 to %d", o.replicas, maxReplicas)
-	need(o.ready >= 0 && o.ready <= int(o.replicas), "--ready %d: use 0 to %d, the replicas", o.ready, o.replicas)
-	need(o.flaps >= 1 && o.flaps <= maxFlaps, "--flaps %d: use 1 to %d", o.flaps, maxFlaps)
-	need(o.wait >= 0, "--wait %s: use a duration of 0 or more", o.wait)
-	return errors.Join(errs...)
+	var f cmdline.Faults
+	f.Need(len(rest) == 0, "unknown argument %q: there are only flags", rest)
+	f.Need(o.level == scenarios.Subset || o.level == scenarios.Host, "--level %q: use subset or host", o.level)
+	f.Need(o.replicas >= 1 && o.replicas <= maxReplicas, "--replicas %d: use 1 to %d", o.replicas, maxReplicas)
+	f.Need(o.ready >= 0 && o.ready <= int(o.replicas), "--ready %d: use 0 to %d, the replicas", o.ready, o.replicas)
+	f.Need(o.flaps >= 1 && o.flaps <= maxFlaps, "--flaps %d: use 1 to %d", o.flaps, maxFlaps)
+	f.Need(o.wait >= 0, "--wait %s: use a duration of 0 or more", o.wait)
+	return f.Err()
 }
 
 // picture is the path of the picture, found from wherever in the repository the

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,10 +9,10 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/cmdline"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/lab"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/mesh"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/mesh/namespace"
-	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/timeline"
 )
 
 func main() {
@@ -27,13 +26,13 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	o, set, err := parse(args)
+	o, text, err := parse(args)
 	if err != nil {
 		return fmt.Errorf("%w\nsee --help", err)
 	}
-	if o.help {
-		fmt.Fprint(out, usage+set.FlagUsages())
-		return nil
+	if text != "" {
+		_, err := io.WriteString(out, text)
+		return err
 	}
 	if namespace.Inside() {
 		return requests(ctx, o, out)
@@ -46,39 +45,15 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := os.MkdirAll(filepath.Dir(picture), 0o755); err != nil {
 		return err
 	}
-	if err := inLab(ctx, o, out, func(s stage) error { return show(ctx, s, o, picture) }); err != nil {
+	// All programs at once, so that the progress counts to the right number.
+	run := lab.PluginRun{Programs: mesh.Programs(), Progress: out, KeepFiles: o.keep}
+	err = lab.WithPlugin(ctx, run, func(l *lab.Lab, c *lab.Controller) error {
+		return show(ctx, stage{lab: l, controller: c, out: out}, o, picture)
+	})
+	if err != nil {
 		return err
 	}
 	return apart(ctx, o, out)
-}
-
-// inLab builds what is missing and sets the stage for a play.
-func inLab(ctx context.Context, o options, out io.Writer, play func(stage) error) (err error) {
-	// All at once, so that the progress counts to the right number.
-	if err := lab.Build(ctx, out, mesh.Programs()...); err != nil {
-		return err
-	}
-	plugin, err := lab.BuildPlugin(ctx, lab.PluginOptions{Progress: out})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "Starting a control plane with the Argo Rollouts controller %s.\n", lab.DefaultVersion)
-	l, err := lab.Start(ctx, lab.Options{Progress: out, KeepFiles: o.keep})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		err = errors.Join(err, l.Stop())
-		if o.keep {
-			fmt.Fprintf(out, "Logs are kept in %s\n", l.Dir())
-		}
-	}()
-	c, err := l.StartController(ctx, lab.ControllerOptions{PluginPath: plugin})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "Up after %.0f s.\n", l.StartTook.Seconds())
-	return play(stage{lab: l, controller: c, out: out})
 }
 
 // show plays all parts but the last and reports each as soon as it is over.
@@ -91,7 +66,7 @@ func show(ctx context.Context, s stage, o options, picture string) error {
 	if err := writeIncident(s.out, rollback); err != nil {
 		return err
 	}
-	if err := draw(picture, rollback); err != nil {
+	if err := cmdline.ToFile(picture, rollback.draw); err != nil {
 		return err
 	}
 	fmt.Fprintf(s.out, "\nThe picture is in %s\n", picture)
@@ -112,13 +87,4 @@ func show(ctx context.Context, s stage, o options, picture string) error {
 	}
 	_, err = io.WriteString(s.out, flappingVerdict(flapping.measure()))
 	return err
-}
-
-func draw(path string, p pair) (err error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return timeline.WriteSVG(file, p.native, p.plugin)
 }

@@ -42,6 +42,8 @@ func (p pair) since(mark string) (pair, error) {
 	return pair{native, plugin}, errors.Join(nativeErr, pluginErr)
 }
 
+func (p pair) draw(out io.Writer) error { return timeline.WriteSVG(out, p.native, p.plugin) }
+
 // incident plays the rollback; the timelines begin with it.
 func (s stage) incident(ctx context.Context, o options) (pair, error) {
 	m := scenarios.NewMeeting(2)
@@ -97,27 +99,36 @@ func (s stage) both(ctx context.Context, extra time.Duration, mark string,
 	ctx, cancel := context.WithTimeout(ctx, patience+extra)
 	defer cancel()
 	var played pair
-	watched := newWatch(s.out)
+	watched := timeline.NewProgress(s.out, "", [2]string{string(scenarios.Native), string(scenarios.Plugin)})
 	group, groupCtx := errgroup.WithContext(ctx)
 	for router, recorded := range map[scenarios.Router]*timeline.Timeline{
 		scenarios.Native: &played.native, scenarios.Plugin: &played.plugin,
 	} {
 		group.Go(func() error {
 			var err error
-			*recorded, err = scenarios.Play(groupCtx, s.lab, s.controller, workload(router), watched.follow(router, play))
+			*recorded, err = scenarios.Play(groupCtx, s.lab, s.controller, workload(router), followed(watched, router, play))
 			if err != nil {
 				err = fmt.Errorf("play with the %s router: %w", router, err)
 			}
 			return err
 		})
 	}
-	stop := watched.start()
+	stop := watched.Start()
 	err := group.Wait()
 	stop()
 	if err != nil {
 		return played, fmt.Errorf("%w\n%s", err, s.explain(played))
 	}
 	return played.since(mark)
+}
+
+// followed is a script whose scene is watched while it is played.
+func followed(watched *timeline.Progress, router scenarios.Router, play script) script {
+	return func(ctx context.Context, scene *scenarios.Scene) error {
+		watched.Follow(string(router), scene.Now)
+		defer watched.Follow(string(router), nil)
+		return play(ctx, scene)
+	}
 }
 
 // explain is what helps to understand a story without an end.

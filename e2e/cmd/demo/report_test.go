@@ -2,43 +2,26 @@ package main
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/golden"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/mesh"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/mesh/fleet"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/scenarios"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/timeline"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/timeline/tape"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // screen is how wide the report may be.
 const screen = 140
 
-// golden compares with a file in testdata, and with what a screen can show.
-func golden(t *testing.T, name, got string) {
+// compare holds a text against a file, and against what a screen can show.
+func compare(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got), go test -update writes it anew:\n%s", path, diff)
-	}
+	golden.Compare(t, name, got)
 	for n, line := range strings.Split(got, "\n") {
 		if columns := utf8.RuneCountInString(line); columns > screen || strings.TrimRight(line, " \t") != line {
 			t.Errorf("line %d has %d columns, or spaces at its end: %q", n+1, columns, line)
@@ -57,7 +40,7 @@ func defaults(t *testing.T) options {
 
 func TestTheReportOfTheRequests(t *testing.T) {
 	native := mesh.Row{Sent: 1615, Lost: 152, Worst: fleet.Second{Sent: 96, Lost: 73}}
-	golden(t, "requests.txt", requestsIntro(defaults(t))+requestsVerdict(native, mesh.Row{Sent: 1019}))
+	compare(t, "requests.txt", requestsIntro(defaults(t))+requestsVerdict(native, mesh.Row{Sent: 1019}))
 }
 
 func TestTheReportOfTheRollback(t *testing.T) {
@@ -66,25 +49,25 @@ func TestTheReportOfTheRollback(t *testing.T) {
 	if err := writeIncident(&out, pair{nativeStory(), pluginStory(20)}); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "incident.txt", out.String())
+	compare(t, "incident.txt", out.String())
 }
 
 func TestTheReportOfTheCanary(t *testing.T) {
 	o := defaults(t)
-	golden(t, "canary.txt", canaryIntro(o)+canaryVerdict(pair{nativeStory(), pluginStory(10)}.measure()))
+	compare(t, "canary.txt", canaryIntro(o)+canaryVerdict(pair{nativeStory(), pluginStory(10)}.measure()))
 }
 
 func TestTheReportOfTheFlappingPod(t *testing.T) {
 	o := defaults(t)
-	golden(t, "flapping.txt", flappingIntro(o)+flappingVerdict(pair{nativeFlaps(), pluginFlaps()}.measure()))
+	compare(t, "flapping.txt", flappingIntro(o)+flappingVerdict(pair{nativeFlaps(), pluginFlaps()}.measure()))
 }
 
 func TestWritesAreCountedInWords(t *testing.T) {
-	one := newTape().at(1).weight(10).timeline(2).Measure()
+	one := tape.New("cart").At(1).Weight(10).Timeline(2).Measure()
 	if got := writes(one); got != "1 write of the VirtualService" {
 		t.Errorf("one write is told as %q", got)
 	}
-	if got := writes(newTape().timeline(2).Measure()); got != "0 writes of the VirtualService" {
+	if got := writes(tape.New("cart").Timeline(2).Measure()); got != "0 writes of the VirtualService" {
 		t.Errorf("no write is told as %q", got)
 	}
 }
@@ -146,26 +129,6 @@ func TestShortTimesAreNotNone(t *testing.T) {
 	} {
 		if got := inSeconds(d); got != want {
 			t.Errorf("%s: %q, want %q", d, got, want)
-		}
-	}
-}
-
-func TestAGlanceTellsTrafficAndPodsOfTheNewVersion(t *testing.T) {
-	states := pluginStory(20).States()
-	for name, c := range map[string]struct {
-		state timeline.State
-		want  string
-	}{
-		"before the controller has seen the Rollout": {timeline.State{}, "being created"},
-		"in mid-rollback": {states[3], "Progressing, 10 % on 2 of 20 pods"},
-		"at rest": {func() timeline.State {
-			s := states[len(states)-1]
-			s.Rollout.StableRS = canaryHash
-			return s
-		}(), "Healthy, 20 of 20 pods"},
-	} {
-		if got := glance(c.state); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

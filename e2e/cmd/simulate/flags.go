@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/cmdline"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/simulate"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
 )
@@ -43,38 +42,35 @@ type options struct {
 	output    string
 	svg       string
 	keep      bool
-	help      bool
 	settings  simulate.Settings
 }
 
-// parse reads the flags and checks them; all faults are reported at once.
-func parse(args []string) (options, *pflag.FlagSet, error) {
-	o := options{settings: simulate.Defaults()}
-	set := pflag.NewFlagSet("simulate", pflag.ContinueOnError)
-	set.SortFlags = false
-	set.Usage = func() {} // printed by run, to the right stream
+// parse reads the flags and checks them; all faults are reported at once. The text is
+// the help, if that was asked for.
+func parse(args []string) (o options, text string, err error) {
+	o.settings = simulate.Defaults()
+	set := cmdline.New("simulate", usage)
 	set.StringArrayVarP(&o.files, "filename", "f", nil, "file, folder (with all below it) or - for stdin; may be given several times")
 	set.StringVarP(&o.namespace, "namespace", "n", "", "that of objects that do not name one")
-	set.StringVar(&o.settings.Rollout, "rollout", "", "name of the Rollout, if the files have several")
+	set.StringVar(&o.settings.Rollout, "rollout", "", "[NAMESPACE/]NAME of the Rollout, if the files have several")
 	scenarios := set.StringSlice("scenario", []string{string(simulate.Rollback)}, "what to play, with commas between them; list lists all")
 	set.StringVarP(&o.output, "output", "o", "table", "table or json")
 	set.StringVar(&o.svg, "svg", "", "file for a picture; with several scenarios their names are put into it")
 	o.readiness(set)
 	set.StringVar(&o.settings.PluginName, "plugin-name", config.DefaultPluginName, "the name under which the plugin is registered")
 	set.DurationVar(&o.settings.Timeout, "timeout", o.settings.Timeout, "longest time for one scenario, without what is built the first time")
-	set.BoolVar(&o.keep, "keep", false, "keep the folder with the logs of everything that ran")
-	set.BoolVarP(&o.help, "help", "h", false, "print this text")
-	if err := set.Parse(args); err != nil {
-		return o, set, err
+	set.BoolVar(&o.keep, "keep", false, "keep the folder with the logs of everything that ran, and what was recorded")
+	switch help, err := set.Parse(args); {
+	case err != nil:
+		return o, "", err
+	case help:
+		return o, set.Help(), nil
 	}
-	if o.help {
-		return o, set, nil
-	}
-	return o, set, errors.Join(o.choose(*scenarios), o.check(set.Args()))
+	return o, "", errors.Join(o.choose(*scenarios), o.check(set.Args()))
 }
 
 // readiness are the flags about pods and steps.
-func (o *options) readiness(set *pflag.FlagSet) {
+func (o *options) readiness(set *cmdline.Flags) {
 	s := &o.settings
 	set.DurationVar(&s.Pause, "pause", s.Pause, "longest pause that is played; minReadySeconds and scaleDownDelaySeconds are shortened to it, too")
 	set.Int32Var(&s.Replicas, "replicas", 0, fmt.Sprintf("in place of spec.replicas, 1 to %d", simulate.MaxReplicas))
@@ -114,18 +110,14 @@ func (o *options) choose(names []string) error {
 }
 
 func (o *options) check(rest []string) error {
-	var errs []error
-	need := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	need(len(rest) == 0, "unknown argument %q: files are given with -f", rest)
-	need(len(o.files) > 0 || o.list, "no files: give the Rollout with -f FILE, a folder, or - for stdin")
-	need(o.output == "table" || o.output == "json", "-o %s: use table or json", o.output)
+	var f cmdline.Faults
+	f.Need(len(rest) == 0, "unknown argument %q: files are given with -f", rest)
+	f.Need(len(o.files) > 0 || o.list, "no files: give the Rollout with -f FILE, a folder, or - for stdin")
+	f.Need(o.output == "table" || o.output == "json", "-o %s: use table or json", o.output)
 	// Here, since a wrong path should not cost the play.
 	if folder, err := os.Stat(filepath.Dir(o.svg)); o.svg != "" {
-		need(err == nil && folder.IsDir(), "--svg %s: there is no folder %s", o.svg, filepath.Dir(o.svg))
+		f.Need(err == nil && folder.IsDir(), "--svg %s: there is no folder %s", o.svg, filepath.Dir(o.svg))
 	}
-	return errors.Join(append(errs, o.settings.Validate())...)
+	f.Add(o.settings.Validate())
+	return f.Err()
 }

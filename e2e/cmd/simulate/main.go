@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/cmdline"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/lab"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/simulate"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cli"
@@ -53,12 +55,12 @@ func run(ctx context.Context, args []string, to streams) int {
 
 // perform tells whether the plugin broke something.
 func perform(ctx context.Context, args []string, to streams) (broken bool, err error) {
-	o, set, err := parse(args)
+	o, text, err := parse(args)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("%w\nsee --help", err)
-	case o.help:
-		_, err := io.WriteString(to.out, usage+set.FlagUsages())
+	case text != "":
+		_, err := io.WriteString(to.out, text)
 		return false, err
 	case o.list:
 		return false, listScenarios(to.out)
@@ -94,11 +96,13 @@ func play(ctx context.Context, o options, plan simulate.Plan, to streams) (resul
 			return nil, err
 		}
 	}
-	err = inLab(ctx, o, to.err, func(stage simulate.Stage) error {
+	run := lab.PluginRun{Progress: to.err, KeepFiles: o.keep}
+	err = lab.WithPlugin(ctx, run, func(l *lab.Lab, c *lab.Controller) error {
+		stage := simulate.Stage{Lab: l, Controller: c, Progress: to.err}
 		for _, scenario := range o.scenarios {
 			fmt.Fprintf(to.err, "Playing %s with both routers.\n", scenario)
 			played, err := simulate.Play(ctx, stage, plan, scenario, o.settings)
-			if err != nil {
+			if err := errors.Join(err, keep(o, l.Dir(), played)); err != nil {
 				return err
 			}
 			r := simulate.Judge(plan, played)
@@ -125,7 +129,17 @@ func show(o options, r simulate.Result, out io.Writer) error {
 	if o.svg == "" {
 		return nil
 	}
-	return draw(o.picture(r.Scenario), r)
+	return cmdline.ToFile(o.picture(r.Scenario), func(out io.Writer) error { return simulate.WriteSVG(out, r) })
+}
+
+// keep writes down what was recorded, also of a play that failed: package simulate reads
+// it as [simulate.Played].
+func keep(o options, folder string, played simulate.Played) error {
+	if !o.keep {
+		return nil
+	}
+	path := filepath.Join(folder, "played-"+string(played.Scenario)+".json")
+	return cmdline.ToFile(path, func(out io.Writer) error { return json.NewEncoder(out).Encode(played) })
 }
 
 // picture is the file for a scenario.
@@ -135,42 +149,4 @@ func (o options) picture(s simulate.Scenario) string {
 	}
 	ending := filepath.Ext(o.svg)
 	return strings.TrimSuffix(o.svg, ending) + "-" + string(s) + ending
-}
-
-func draw(path string, r simulate.Result) (err error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("--svg: %w", err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return simulate.WriteSVG(file, r)
-}
-
-// inLab builds what is missing, starts a control plane with a controller and the plugin,
-// and ends them after the play.
-func inLab(ctx context.Context, o options, progress io.Writer, play func(simulate.Stage) error) (err error) {
-	programs := append(lab.ControlPlane(), lab.Rollouts(lab.DefaultVersion))
-	if err := lab.Build(ctx, progress, programs...); err != nil {
-		return err
-	}
-	plugin, err := lab.BuildPlugin(ctx, lab.PluginOptions{Progress: progress})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(progress, "Starting a control plane with the Argo Rollouts controller %s.\n", lab.DefaultVersion)
-	l, err := lab.Start(ctx, lab.Options{Progress: progress, KeepFiles: o.keep})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		err = errors.Join(err, l.Stop())
-		if o.keep {
-			fmt.Fprintf(progress, "Logs are kept in %s\n", l.Dir())
-		}
-	}()
-	c, err := l.StartController(ctx, lab.ControllerOptions{PluginPath: plugin})
-	if err != nil {
-		return err
-	}
-	return play(simulate.Stage{Lab: l, Controller: c, Progress: progress})
 }
