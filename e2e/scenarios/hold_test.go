@@ -60,21 +60,26 @@ func TestMaxHoldEndsAHold(t *testing.T) {
 
 // held is whether the canary of a rollback has some weight and not all of it.
 func held(s timeline.State) bool {
-	return s.CanaryHash == s.Rollout.PodHash && s.CanaryHash != s.StableHash && s.CanaryWeight > 0 && s.CanaryWeight < s.Max
+	return isRollback(s) && s.CanaryWeight > 0 && s.CanaryWeight < s.Max
+}
+
+func isRollback(s timeline.State) bool {
+	return s.CanaryHash == s.Rollout.PodHash && s.CanaryHash != s.StableHash
 }
 
 // heldUntilStatus tells when the hold began with its last pod, and when the
-// status showed the weight that was asked for. A hold begins anew with each pod.
+// status showed the weight that was asked for. A hold begins anew with each pod, the
+// first one included, which has to wait for its first request.
 func heldUntilStatus(states []timeline.State, last int32) (began, ended time.Duration) {
 	var available int32
 	for _, s := range states {
-		if !held(s) {
+		if !isRollback(s) {
 			continue
 		}
 		if pods := s.Pods[s.CanaryHash].Available; pods > available {
 			began, available = s.At, pods
 		}
-		if s.Rollout.DesiredWeight == last {
+		if held(s) && s.Rollout.DesiredWeight == last {
 			return began, s.At
 		}
 	}

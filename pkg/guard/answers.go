@@ -48,13 +48,13 @@ func AnswerUnseen(f Facts, d Decision, waiting string, waited, maxHold time.Dura
 	return Answers{VerifyErr: waiting}
 }
 
-// AnswerBehind says what VerifyWeight answers in place of the answers to a held canary while the controller counts more
-// available pods than the plugin has heard of, as after an outage: it is about to hear of them, and of what it then
-// allows nobody would tell the controller, which after an answer with an error comes back only when something of the
-// Rollout changes. Without one it asks again, and nothing has to be scaled for pods that there are. held is for how long
-// the canary has been capped; a plugin that hears nothing any more stops no reconcile for longer than maxHold.
-func AnswerBehind(otherwise Answers, held, maxHold time.Duration) Answers {
-	if otherwise.VerifyErr != "" && held < maxHold {
+// AnswerBehind says what VerifyWeight answers to a held canary in place of otherwise, while the controller has counted
+// pods that the plugin has not heard of, as after an outage: facts are those with these pods, d is the decision without.
+// Where they release the canary and nothing is left to scale, the answer is without an error, so that the controller asks
+// again: after one it comes back only when something of the Rollout changes, and nothing does any more. It ends the
+// reconcile, with status, analysis, deadline and abort, so the caller bounds for how long it believes in these pods.
+func AnswerBehind(f Facts, d Decision, otherwise Answers) Answers {
+	if otherwise.VerifyErr != "" && scaled(f) && f.Canary.Available >= d.Enough {
 		return Answers{}
 	}
 	return otherwise

@@ -61,20 +61,33 @@ func TestAnswerUnseen(t *testing.T) {
 }
 
 func TestAnswerBehind(t *testing.T) {
-	const maxHold = 10 * time.Minute
 	held, keeps := guard.Answers{VerifyErr: "held"}, guard.Answers{SetWeightErr: "held, and the stable keeps its size"}
 	for sentence, tc := range map[string]struct {
+		change    func(*guard.Facts)
 		otherwise guard.Answers
-		held      time.Duration
 		want      guard.Answers
 	}{
-		"an error would leave the controller away: it comes back without one": {otherwise: held},
-		"pods that are never heard of stop no reconcile for ever":             {otherwise: held, held: maxHold, want: held},
-		"an error of SetWeight brings it back by itself":                      {otherwise: keeps, want: keeps},
-		"what is verified stays verified":                                     {otherwise: guard.Answers{Verified: true}, want: guard.Answers{Verified: true}},
+		"the pods release the canary: after an error nobody would ask again": {otherwise: held},
+		"they do not: further pods bring the controller back": {
+			change: func(f *guard.Facts) { f.Canary.Available = 19 }, otherwise: held, want: held,
+		},
+		"the canary has yet to be scaled up: that must not be stopped": {
+			change: func(f *guard.Facts) { f.Canary.Size = 2 }, otherwise: held, want: held,
+		},
+		"the traffic is on its way back": {
+			change: func(f *guard.Facts) { f.Returning = true }, otherwise: held, want: held,
+		},
+		"an error of SetWeight brings it back by itself": {otherwise: keeps, want: keeps},
+		"what is verified stays verified":                {otherwise: guard.Answers{Verified: true}, want: guard.Answers{Verified: true}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, guard.AnswerBehind(tc.otherwise, tc.held, maxHold)); diff != "" {
+			f := guard.Facts{Desired: 100, Max: 100, Replicas: 20, Intended: 20, Canary: guard.Pods{Available: 10, Size: 20}, Stable: guard.Pods{Available: 20, Size: 20}}
+			d := guard.Decide(f)
+			f.Canary.Available = 20
+			if tc.change != nil {
+				tc.change(&f)
+			}
+			if diff := cmp.Diff(tc.want, guard.AnswerBehind(f, d, tc.otherwise)); diff != "" {
 				t.Error("answers (-want +got):\n" + diff)
 			}
 		})

@@ -97,7 +97,7 @@ func (r *Router) relieve(ctx context.Context, s *situation, m *memory, v verdict
 		return false, nil
 	}
 	target := virtualservice.Target{
-		Owner: s.owner(), Canary: s.bearable(v, s.judged(s.routed(), s.announced(m))),
+		Owner: s.owner(), Canary: s.bearable(v, s.judged(s.routed(), s.announced(m))), Lower: true,
 		Experiments: s.present(r.servable(s)), Managed: s.presentRoutes(v), ManagedNames: s.managed,
 	}
 	if target.Canary == s.written && !s.unserved(target, v) {

@@ -99,7 +99,9 @@ func (r *Router) moveLabels(ctx context.Context, s *situation, m *memory, want h
 		return err
 	}
 	if weight <= s.facts.Max {
-		if err := r.writeRoutes(ctx, s, m, weight); err != nil {
+		target := r.target(s, weight)
+		target.Lower = true
+		if err := r.writeTarget(ctx, s, m, target); err != nil {
 			return err
 		}
 	}

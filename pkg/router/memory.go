@@ -90,6 +90,8 @@ type memory struct {
 	missing string
 	// selected is what the two Services select.
 	selected selected
+	// heard is how many pods this process has known of.
+	heard heard
 
 	// reported is the reason of the last Event about a cap, "" when none is on.
 	reported guard.Reason
@@ -107,6 +109,8 @@ type memory struct {
 	unseenSince time.Time
 	unseen      string
 	unseenTold  bool
+	// shareWaits is what an Event last said of an experiment's share, "" when all is there.
+	shareWaits string
 	// unavailable is how an Event has told that the mesh cannot be asked, invisible what
 	// the last Event said that it cannot show.
 	unavailable unavailable

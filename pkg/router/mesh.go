@@ -101,7 +101,6 @@ func (r *Router) endpoints(plan *verification.Plan) (verification.Endpoints, err
 func (r *Router) verifyInMesh(ctx context.Context, s *situation, m *memory, v verdict) finding {
 	plan := r.plan(s)
 	if plan == nil {
-		r.reportUnseen(s, m, "")
 		return finding{verified: !r.stillSpreading(s, m, v)}
 	}
 	counted := s.counted(v)
@@ -120,7 +119,7 @@ func (r *Router) verifyInMesh(ctx context.Context, s *situation, m *memory, v ve
 		// Without istiod's word the proxies get the time that the clock gives them.
 		return finding{verified: s.config.Verify.Level == config.Mesh || !r.stillSpreading(s, m, v)}
 	}
-	unseen := finding{every: verifyPoll, answers: guard.AnswerUnseen(v.facts, v.decision, waiting, r.unseenFor(m), s.config.Guard.MaxHold)}
+	unseen := finding{every: verifyPoll, answers: guard.AnswerUnseen(v.facts, v.decision, waiting, r.clock.Now().Sub(m.unseenSince), s.config.Guard.MaxHold)}
 	if s.config.Verify.Proxies {
 		unseen.every = proxiesPoll
 	}
@@ -273,9 +272,6 @@ func (r *Router) reportUnseen(s *situation, m *memory, waiting string) {
 	m.unseen = waiting
 }
 
-// unseenFor is for how long what is written has not been in effect.
-func (r *Router) unseenFor(m *memory) time.Duration { return r.clock.Now().Sub(m.unseenSince) }
-
 // reportLate tells, once for each weight that is late, what is missing: at the full
 // weight the controller keeps the answer to its log.
 func (r *Router) reportLate(s *situation, m *memory, v verdict) {
@@ -284,6 +280,14 @@ func (r *Router) reportLate(s *situation, m *memory, v verdict) {
 	}
 	m.unseenTold = true
 	r.cluster.Event(s.ref, true, EventWeightNotInEffect, fmt.Sprintf("weight %d is written and not in effect yet: %s", v.decision.Weight, m.unseen))
+}
+
+// reportShareWaits tells, once for each text, which share of an experiment is missing.
+func (r *Router) reportShareWaits(s *situation, m *memory, waiting string) {
+	if waiting != m.shareWaits {
+		r.cluster.Event(s.ref, false, EventWeightNotInEffect, waiting)
+	}
+	m.shareWaits = waiting
 }
 
 // reportInvisible tells, once for each text, what level Mesh says nothing about.

@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -23,7 +22,8 @@ const (
 	passingPatience = 3 * time.Second
 	passingPoll     = 25 * time.Millisecond
 	// seats is how many calls may stay at once. Each keeps one of the controller's
-	// workers, of which there are ten; with many canaries at once the others are sent back.
+	// workers, of which there are ten by default; with many canaries at once the others
+	// are sent back.
 	seats = 3
 )
 
@@ -38,11 +38,11 @@ type waitingRoom chan struct{}
 func newWaitingRoom() waitingRoom { return make(waitingRoom, seats) }
 
 // outlast returns err: at once, or, where it is a passing one, when it is over, but not
-// later than r.staying allows. over looks again, in a turn of its own: it is free
+// later than r.staying allows. One that comes with another error is none. over looks again, in a turn of its own: it is free
 // meanwhile, as the watch must be able to lower the weight. Where it cannot look, it is
 // for the controller to call again.
 func (r *Router) outlast(ctx context.Context, err error, over func(context.Context) bool) error {
-	if p := passing(""); !errors.As(err, &p) {
+	if _, passes := err.(passing); !passes { //nolint:errorlint // one that is wrapped or joined is not to be waited for
 		return err
 	}
 	select {

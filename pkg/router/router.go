@@ -184,6 +184,8 @@ func (r *Router) situationOf(ctx context.Context, ro *v1alpha1.Rollout, m *memor
 	}
 	m.subject = s.subject
 	m.observe(s, m.lastCall, r.writtenByAnother(s))
+	m.heard.note(s.available(), m.lastCall)
+	m.heard.compare(s.podsCounted, m.lastCall)
 	r.followMesh(s)
 	r.observeFresh(s, m)
 	r.memories.follow(ro.UID, m, subject.objects())

@@ -44,9 +44,10 @@ type subject struct {
 	// step and recorded are status.currentStepIndex and the canary's weight in the
 	// status: with all else they tell whether the controller has moved on.
 	step, recorded int32
-	// available is status.availableReplicas: how many pods of all revisions the controller
-	// has counted.
-	available int32
+	// podsCounted is status.availableReplicas, of all revisions, and updated is
+	// status.updatedReplicas, the size of the canary: what the controller knew when it
+	// last wrote the status.
+	podsCounted, updated int32
 	// minReady is for how long a pod has been ready when it becomes available.
 	minReady time.Duration
 	// facts are those that the Rollout tells; the intended count is filled in
@@ -81,7 +82,7 @@ func (r *Router) subjectOf(ro *v1alpha1.Rollout) (subject, error) {
 		minReady: time.Duration(ro.Spec.MinReadySeconds) * time.Second,
 		status:   hashes{canary: ro.Status.CurrentPodHash, stable: ro.Status.StableRS},
 
-		available: ro.Status.AvailableReplicas,
+		podsCounted: ro.Status.AvailableReplicas, updated: ro.Status.UpdatedReplicas,
 	}
 	s.pin, s.pinErr = pinOf(ro, s.facts.Max)
 	canary := ro.Spec.Strategy.Canary
@@ -108,7 +109,7 @@ func (r *Router) subjectOf(ro *v1alpha1.Rollout) (subject, error) {
 func (s subject) sameAs(other subject) bool {
 	s.ref, other.ref = corev1.ObjectReference{}, corev1.ObjectReference{}
 	s.facts.Intended, other.facts.Intended = 0, 0
-	s.available, other.available = 0, 0
+	s.podsCounted, other.podsCounted, s.updated, other.updated = 0, 0, 0, 0
 	s.mark, other.mark, s.markOther, other.markOther = gate.Mark{}, gate.Mark{}, false, false // our own writing
 	return reflect.DeepEqual(s, other)
 }

@@ -52,6 +52,7 @@ func (r *Router) writeTarget(ctx context.Context, s *situation, m *memory, targe
 		return errors.Join(failed, err)
 	}
 	if s.broken == nil {
+		target.Lower = false // what is kept up is the weight itself
 		m.applied = &target
 	}
 	r.lookAfterSettle(s)

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -91,9 +92,13 @@ func (r *Router) verifyObjects(ctx context.Context, s *situation, m *memory, v v
 	}
 	target := r.target(s, v.next)
 	if waiting := s.waitingTemplates(target.Experiments); waiting != "" {
-		r.reportUnseen(s, m, waiting)
-		return finding{}, errorOrNil(guard.AnswerUnseen(v.facts, v.decision, waiting, r.unseenFor(m), s.config.Guard.MaxHold).VerifyErr)
+		r.reportShareWaits(s, m, waiting)
+		if v.decision.Desired < v.decision.Max {
+			return finding{}, nil // after an error nothing might bring the controller back
+		}
+		return finding{}, errors.New(waiting)
 	}
+	m.shareWaits = ""
 	if !s.holds(target) || !s.labelled(m) || s.pinErr != nil {
 		return finding{}, s.pinErr
 	}

@@ -196,6 +196,7 @@ func (r *Router) watchLook(ctx context.Context, rollout types.UID) (again time.D
 	}
 	s.watching = true
 	m.observe(s, r.clock.Now(), r.writtenByAnother(s))
+	m.heard.note(s.available(), r.clock.Now())
 	r.observeFresh(s, m)
 	changed := m.changedAt
 	again, err = r.heal(ctx, s, m)

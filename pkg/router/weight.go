@@ -72,7 +72,7 @@ func (r *Router) bringAbout(ctx context.Context, s *situation, m *memory, v verd
 		return s.broken
 	}
 	if err := r.stableFirst(ctx, s, m, v.next); err != nil {
-		return errors.Join(s.broken, err)
+		return errors.Join(s.broken, err) // joined: what mayBegin looks at is something else
 	}
 	if err := r.writeRoutes(ctx, s, m, v.next); err != nil {
 		return errors.Join(s.broken, err)
@@ -186,24 +186,14 @@ func (r *Router) guarded(s *situation, m *memory, desired int32) verdict {
 	case s.missing != "" && answers.VerifyErr != "":
 		// No pod has to come, and so nothing of the Rollout will change.
 		answers = guard.AnswerUnseen(facts, d, answers.VerifyErr, held, s.config.Guard.MaxHold)
-	case s.behind():
-		answers = guard.AnswerBehind(answers, held, s.config.Guard.MaxHold)
+	default:
+		answers = s.answerBehind(m, facts, d, answers)
 	}
 	return verdict{
 		facts: facts, decision: d, enforced: true, observed: true,
 		next:    guard.NextWeight(s.written, s.known && s.uniform, d, s.config.Guard.MinRaise),
 		answers: answers, held: held,
 	}.pinned(s.pin, facts)
-}
-
-// behind tells whether the controller has counted more available pods than this process
-// has heard of.
-func (s *situation) behind() bool {
-	var available int32
-	for _, set := range s.sets {
-		available += set.Available
-	}
-	return s.available > available
 }
 
 func orNone(names []string) string {

@@ -266,24 +266,3 @@ func TestDynamicStableScaleIsHeldUntilMaxHold(t *testing.T) {
 		}
 	}
 }
-
-// The controller has just counted the last pods, and this process has not heard of them,
-// as after an outage of the API server: after an error nobody would ask again.
-func TestAViewOfThePodsThatIsBehindTheControllersBringsItBack(t *testing.T) {
-	w := hostWorld(t)
-	w.pods("old", 20, 20)
-	w.pods("new", 10, 20)
-	r, ro := w.router(), rollout(hostConfig)
-	ro.Status.AvailableReplicas = 30
-	mustSet(t, r, ro, 100)
-	wantVerified(t, "both have counted 30: the next pod brings the controller back", r, ro, 100, false, "canary held at 50 of 100")
-	ro.Status.AvailableReplicas = 40
-	ro.ResourceVersion = "2"
-	wantVerified(t, "it has counted 40", r, ro, 100, false)
-	w.pass(10 * time.Minute)
-	wantVerified(t, "this process hears nothing any more", r, ro, 100, false, "canary held at 50 of 100")
-	w.pods("new", 20, 20)
-	mustSet(t, r, ro, 100)
-	w.wantWeights(t, "heard of", "0/100")
-	wantVerified(t, "heard of", r, ro, 100, true)
-}

@@ -264,6 +264,56 @@ func TestAWrittenWeightIsReadBack(t *testing.T) {
 	})
 }
 
+// parts are what each selected route gives the canary, -1 where it says nothing.
+func parts(t *rapid.T, u *unstructured.Unstructured, split virtualservice.Split) []int32 {
+	vs := virtualservice.Parse(u, manager)
+	routes, err := vs.Select(virtualservice.Selection{AllMatching: true}, split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []int32
+	for i := range routes {
+		part, known, _, err := vs.CanaryWeight(routes[i:i+1], split)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !known {
+			part = -1
+		}
+		all = append(all, part)
+	}
+	return all
+}
+
+func TestLoweringGivesNoRoutesCanaryMore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(t)
+		canary := rapid.Int32Range(0, w.split.Max).Draw(t, "canary")
+		vs := virtualservice.Parse(w.object, manager)
+		routes, err := vs.Select(virtualservice.Selection{AllMatching: true}, w.split)
+		if err != nil {
+			t.Fatal(err)
+		}
+		patch, _, err := vs.Set(routes, w.split, virtualservice.Target{Canary: canary, Lower: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, after := parts(t, w.object, w.split), parts(t, apply(t, w.object, patch), w.split)
+		for i := range after {
+			most := canary
+			if before[i] >= 0 {
+				most = min(canary, before[i])
+			}
+			if after[i] > most {
+				t.Fatalf("route %d: canary %d -> %d, %d was the most", i, before[i], after[i], canary)
+			}
+			if before[i] >= canary && after[i] < 0 {
+				t.Fatalf("route %d has no weights any more", i)
+			}
+		}
+	})
+}
+
 func TestSelectFindsExactlyOurRoutes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)

@@ -117,7 +117,7 @@ func (e *edit) patch() jsonpatch.Patch {
 func (e *edit) destinations(pairs []pair, most int32) error {
 	for i := range pairs {
 		p := &pairs[i]
-		to, err := e.vs.share(p, most, e.ask)
+		to, err := e.vs.share(p, most, e.target.askOf(p, most, e.ask))
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,9 @@ type Target struct {
 	Owner string
 	// Canary is the weight of the canary, in parts of Split.Max: 0..Max.
 	Canary int32
+	// Lower leaves routes that give the canary less than that as they are in this: they
+	// may be another writer's, or newer than what Canary was decided from.
+	Lower bool
 	// Experiments are the templates that are to have a share, in the order in which
 	// their destinations are added.
 	Experiments []Experiment
@@ -196,6 +199,15 @@ func (m ManagedRoute) validate(names []string) error {
 		return fmt.Errorf("percentage %d is outside 0..100", m.Mirror.Percentage)
 	}
 	return nil
+}
+
+// askOf is what a route is asked for.
+func (t Target) askOf(p *pair, most int32, ask shares) shares {
+	if part, known := p.atMost(most); t.Lower && known && part < t.Canary {
+		t.Canary = part
+		return t.ask(most)
+	}
+	return ask
 }
 
 // ask divides Max as the target wants it where nobody else has a share. Where canary

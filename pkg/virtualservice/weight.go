@@ -154,6 +154,17 @@ func (p *pair) weight(most int32) (int32, bool) {
 	return int32((w.Canary*int64(most) + ours - 1) / ours), true
 }
 
+// atMost is the canary's part of most, rounded down: Set, which may write it on another
+// scale, gives the canary no more for it than it has. It is false if both weights are 0.
+func (p *pair) atMost(most int32) (int32, bool) {
+	w := p.sane()
+	ours := w.sum()
+	if ours == 0 {
+		return 0, false
+	}
+	return int32(w.Canary * int64(most) / ours), true
+}
+
 // agrees tells whether the route is what the given canary weight looks like there.
 func (p *pair) agrees(canary, most int32) bool {
 	own, ok := p.weight(most)

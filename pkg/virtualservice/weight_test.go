@@ -119,6 +119,36 @@ func TestSetWeight(t *testing.T) {
 	}
 }
 
+func TestLowerKeepsWhatARouteHasLess(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		spec   fields
+		canary int32
+		want   string
+	}{
+		"a route with more comes down":                   {one(ours(40, 60)...), 50, "http 50 50"},
+		"a route with less stays":                        {one(ours(90, 10)...), 50, "http 90 10"},
+		"each route by itself":                           {fields{"http": []any{http("a", ours(90, 10)...), http("b", ours(40, 60)...)}}, 50, "http 90 10 | 50 50"},
+		"a third of another scale is not rounded up":     {one(ours(66, 33)...), 50, "http 67 33"},
+		"a route that says nothing gets what it may get": {one(to("stable"), to("canary")), 50, "http 50 50"},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			u := virtualService(tc.spec)
+			vs := virtualservice.Parse(u, manager)
+			routes, err := vs.Select(virtualservice.Selection{AllMatching: true}, byHosts())
+			if err != nil {
+				t.Fatal(err)
+			}
+			patch, _, err := vs.Set(routes, byHosts(), virtualservice.Target{Canary: tc.canary, Lower: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := weights(apply(t, u, patch)); got != tc.want {
+				t.Errorf("weights %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestSetWeightRefuses(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		spec   fields
