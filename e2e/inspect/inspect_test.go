@@ -8,12 +8,16 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/lab"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/e2e/scenarios"
@@ -75,16 +79,24 @@ type report struct {
 		Role, Hash, Waits string
 		Right             bool
 		Available, Size   int32
+		Intended          *int32
 		Endpoints         *int
 	}
 	Events []struct{ Reason string }
 	Notes  []string
 }
 
-// inspect runs the binary by a kubeconfig and returns what it printed and how it ended.
+// inspect runs the binary for Rollout cart by a kubeconfig and returns what it printed and how
+// it ended.
 func inspect(ctx context.Context, t *testing.T, kubeconfig, namespace string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	args = append([]string{"inspect", "cart", "--kubeconfig", kubeconfig, "-n", namespace, "--request-timeout", "1m"}, args...)
+	return inspectAny(ctx, t, kubeconfig, namespace, append([]string{"cart"}, args...)...)
+}
+
+// inspectAny is inspect with whatever name there is in the arguments.
+func inspectAny(ctx context.Context, t *testing.T, kubeconfig, namespace string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	args = append([]string{"inspect", "--kubeconfig", kubeconfig, "-n", namespace, "--request-timeout", "1m"}, args...)
 	command := exec.CommandContext(ctx, binary, args...)
 	var out, errs bytes.Buffer
 	command.Stdout, command.Stderr = &out, &errs
@@ -155,7 +167,7 @@ func held(ctx context.Context, t *testing.T, s *scenarios.Scene, hash string) er
 	}
 	for _, side := range r.Sides {
 		available := map[string]int32{"canary": 2, "stable": 20}[side.Role]
-		if !side.Right || side.Available != available || side.Endpoints == nil || *side.Endpoints != int(available) {
+		if !side.Right || side.Available != available || side.Intended == nil || *side.Intended != 20 || side.Endpoints == nil || *side.Endpoints != int(available) {
 			t.Errorf("%+v", side)
 		}
 	}
@@ -193,7 +205,8 @@ func atRest(ctx context.Context, t *testing.T, s *scenarios.Scene) error {
 	return noRights(ctx, t, s.Namespace)
 }
 
-// noRights asks as somebody who may do nothing, and then with the rights of docs/cli.md.
+// noRights asks as somebody who may do nothing, then with the Role of docs/cli.md, and then
+// without a part of it.
 func noRights(ctx context.Context, t *testing.T, namespace string) error {
 	kubeconfig, err := shared.Kubeconfig(lab.User{Name: "jane"}, nil)
 	if err != nil {
@@ -202,34 +215,125 @@ func noRights(ctx context.Context, t *testing.T, namespace string) error {
 	if _, stderr, code := inspect(ctx, t, kubeconfig, namespace); code != 2 || !strings.Contains(stderr, "missing right: get rollouts.argoproj.io in namespace "+namespace) {
 		t.Errorf("without rights: exit code %d, %s", code, stderr)
 	}
+	if _, stderr, code := inspectAny(ctx, t, kubeconfig, namespace); code != 2 || !strings.Contains(stderr, "missing right: list rollouts.argoproj.io in namespace "+namespace) {
+		t.Errorf("without rights and a name: exit code %d, %s", code, stderr)
+	}
 	if _, stderr, code := inspect(ctx, t, shared.AdminKubeconfig, "default"); code != 2 || !strings.Contains(stderr, "Rollout default/cart: there is no such Rollout") {
 		t.Errorf("in another namespace: exit code %d, %s", code, stderr)
 	}
-	if err := grant(ctx, namespace); err != nil {
+	role, err := documentedRole()
+	if err != nil {
 		return err
 	}
-	return lab.Until(ctx, "the rights to be there", func(ctx context.Context) (bool, error) {
+	if err := grant(ctx, namespace, "jane", role.Rules); err != nil {
+		return err
+	}
+	if err := lab.Until(ctx, "the rights to be there", func(ctx context.Context) (bool, error) {
 		stdout, stderr, code := inspect(ctx, t, kubeconfig, namespace)
 		return code == 0 && stderr == "" && !strings.Contains(stdout, "note:"), nil
+	}); err != nil {
+		return err
+	}
+	if _, stderr, code := inspectAny(ctx, t, kubeconfig, namespace); code != 2 || !strings.HasSuffix(stderr, "routes cart\n") {
+		t.Errorf("without a name: exit code %d, %s", code, stderr)
+	}
+	return withoutIstio(ctx, t, namespace, role)
+}
+
+// withoutIstio asks as somebody who may read all but Istio's objects, and gets the rest.
+func withoutIstio(ctx context.Context, t *testing.T, namespace string, role rbacv1.Role) error {
+	kubeconfig, err := shared.Kubeconfig(lab.User{Name: "joe"}, nil)
+	if err != nil {
+		return err
+	}
+	rules := slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.APIGroups, "networking.istio.io") })
+	if err := grant(ctx, namespace, "joe", rules); err != nil {
+		return err
+	}
+	return lab.Until(ctx, "a report without Istio's objects", func(ctx context.Context) (bool, error) {
+		stdout, stderr, code := inspect(ctx, t, kubeconfig, namespace)
+		return code == 2 && strings.Contains(stderr, "missing right: get virtualservices.networking.istio.io in namespace "+namespace) &&
+			strings.Contains(stdout, "20/20") && strings.Contains(stdout, "\nEvents\n") && !strings.Contains(stdout, "note:"), nil
 	})
 }
 
-// grant gives jane what docs/cli.md lists.
-func grant(ctx context.Context, namespace string) error {
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "inspect"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"networking.istio.io"}, Resources: []string{"virtualservices", "destinationrules"}, Verbs: []string{"get"}},
-		{APIGroups: []string{"argoproj.io"}, Resources: []string{"rollouts"}, Verbs: []string{"get"}},
-		{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"list"}},
-		{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"get"}},
-		{APIGroups: []string{""}, Resources: []string{"pods", "events"}, Verbs: []string{"list"}},
-		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"list"}},
-	}}
+// documentedRole is the Role of docs/cli.md.
+func documentedRole() (role rbacv1.Role, err error) {
+	page, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		return role, err
+	}
+	_, rest, found := strings.Cut(string(page), "```yaml\napiVersion: rbac.authorization.k8s.io/v1\n")
+	block, _, ended := strings.Cut(rest, "```")
+	if !found || !ended {
+		return role, errors.New("docs/cli.md has no Role")
+	}
+	return role, yaml.UnmarshalStrict([]byte("apiVersion: rbac.authorization.k8s.io/v1\n"+block), &role)
+}
+
+// grant gives somebody these rights in a namespace.
+func grant(ctx context.Context, namespace, user string, rules []rbacv1.PolicyRule) error {
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}
 	if _, err := shared.Client.RbacV1().Roles(namespace).Create(ctx, role, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	_, err := shared.Client.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "inspect"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "inspect"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "jane"}},
+		ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
 	}, metav1.CreateOptions{})
 	return err
+}
+
+const rolloutWithPlugin = `
+apiVersion: argoproj.io/v1alpha1
+kind: Rollout
+metadata: {name: cart}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: cart}}
+  template:
+    metadata: {labels: {app: cart}}
+    spec: {containers: [{name: cart, image: "cart:1"}]}
+  strategy:
+    canary:
+      trafficRouting:
+        plugins:
+          argoproj-labs/istio: {virtualService: {name: cart}, destinationRule: {name: cart, canarySubsetName: canary, stableSubsetName: stable}}
+      steps: [{setWeight: 10}]
+`
+
+// TestWhatTheClusterDoesNotServeIsNamed is the last test: it takes kinds from the cluster.
+func TestWhatTheClusterDoesNotServeIsNamed(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	namespace, err := shared.Namespace(ctx, "unserved")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shared.Apply(ctx, namespace, []byte(rolloutWithPlugin)); err != nil {
+		t.Fatal(err)
+	}
+	definitions := shared.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	if err := definitions.Delete(ctx, "virtualservices.networking.istio.io", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	awaitWords(ctx, t, namespace, "the cluster does not serve virtualservices.networking.istio.io in v1, v1beta1, v1alpha3")
+	unserve := []byte(`[{"op": "replace", "path": "/spec/versions/0/served", "value": false}]`)
+	if _, err := definitions.Patch(ctx, "rollouts.argoproj.io", types.JSONPatchType, unserve, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	awaitWords(ctx, t, namespace, "Rollout "+namespace+"/cart: the cluster does not serve rollouts.argoproj.io in v1alpha1")
+}
+
+// awaitWords waits until inspect ends with the exit code 2 and says this.
+func awaitWords(ctx context.Context, t *testing.T, namespace, want string) {
+	t.Helper()
+	var last string
+	if err := lab.Until(ctx, want, func(ctx context.Context) (bool, error) {
+		_, stderr, code := inspect(ctx, t, shared.AdminKubeconfig, namespace)
+		last = fmt.Sprintf("exit code %d, %s", code, stderr)
+		return code == 2 && strings.Contains(stderr, want), nil
+	}); err != nil {
+		t.Fatalf("%v; it last said: %s", err, last)
+	}
 }

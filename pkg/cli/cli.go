@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // The exit codes.
@@ -41,10 +43,11 @@ type Program struct {
 var commands = []func(*Program) *cobra.Command{lintCommand, inspectCommand}
 
 // Asked tells whether a person wants a command, rather than to know what the plugin
-// is: the first argument is no flag, or the program goes by the name of a kubectl
-// plugin.
+// is: the first argument is no flag, flags of a command stand before its name, or the
+// program goes by the name of a kubectl plugin. Whether the controller has started it
+// the caller has to ask first: its arguments are the operator's.
 func Asked(argv0 string, args []string) bool {
-	return len(args) > 0 && args[0] != "" && !strings.HasPrefix(args[0], "-") || isKubectlPlugin(argv0)
+	return len(args) > 0 && args[0] != "" && !strings.HasPrefix(args[0], "-") || isKubectlPlugin(argv0) || commandAt(args) >= 0
 }
 
 func isKubectlPlugin(argv0 string) bool {
@@ -58,7 +61,7 @@ var errFindings = errors.New("there are findings")
 // Run carries out one command and returns the exit code. It returns when ctx ends.
 func Run(ctx context.Context, args []string, p Program) int {
 	root := p.root()
-	root.SetArgs(args)
+	root.SetArgs(commandFirst(args))
 	root.SetIn(p.In)
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
@@ -71,6 +74,51 @@ func Run(ctx context.Context, args []string, p Program) int {
 		fmt.Fprintf(p.Err, "%s: %v\n", CommandName(p.Name), err)
 		return exitFailed
 	}
+}
+
+// commandFirst moves a command's name before the flags that stand in front of it, as
+// in -n shop lint.
+func commandFirst(args []string) []string {
+	at := commandAt(args)
+	if at <= 0 {
+		return args
+	}
+	return slices.Concat(args[at:at+1], args[:at], args[at+1:])
+}
+
+// commandAt is where the name of a command stands behind flags only, -1 if it does not.
+func commandAt(args []string) int {
+	known := make([]*cobra.Command, len(commands))
+	for i, command := range commands {
+		known[i] = command(&Program{})
+	}
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "--":
+			return -1
+		case slices.ContainsFunc(known, func(c *cobra.Command) bool { return c.Name() == args[i] }):
+			return i
+		case !strings.HasPrefix(args[i], "-"):
+			return -1
+		case slices.ContainsFunc(known, func(c *cobra.Command) bool { return takesNext(c.Flags(), args[i]) }):
+			i++
+		}
+	}
+	return -1
+}
+
+// takesNext tells a flag whose value is the argument behind it.
+func takesNext(flags *pflag.FlagSet, arg string) bool {
+	if strings.Contains(arg, "=") {
+		return false
+	}
+	flag := (*pflag.Flag)(nil)
+	if name, long := strings.CutPrefix(arg, "--"); long {
+		flag = flags.Lookup(name)
+	} else if len(arg) == 2 {
+		flag = flags.ShorthandLookup(arg[1:])
+	}
+	return flag != nil && flag.NoOptDefVal == ""
 }
 
 func (p *Program) root() *cobra.Command {

@@ -215,20 +215,52 @@ func TestAPersonIsToldFromTheController(t *testing.T) {
 		args []string
 		want bool
 	}{
-		"nothing":                         {"plugin", nil, false},
-		"the plugin's flags":              {"plugin", []string{"--metrics-address=:8082"}, false},
-		"help":                            {"plugin", []string{"--help"}, false},
-		"a flag and a word":               {"plugin", []string{"--metrics-address", ":8082"}, false},
-		"an empty word":                   {"plugin", []string{""}, false},
-		"a command":                       {"plugin", []string{"lint"}, true},
-		"a word that is none":             {"plugin", []string{"lnit"}, true},
-		"nothing, as a kubectl plugin":    {"/bin/kubectl-argo_rollouts_istio", nil, true},
-		"a flag, as a kubectl plugin":     {"kubectl-argo_rollouts_istio", []string{"--help"}, true},
-		"kubectl in the name of a folder": {"/kubectl-plugins/plugin", nil, false},
+		"kubectl's flags before a command":  {"plugin", []string{"-n", "shop", "--context=a", "inspect", "web"}, true},
+		"a flag in one word before it":      {"plugin", []string{"-nshop", "lint"}, true},
+		"a flag without a value before it":  {"plugin", []string{"--watch", "inspect", "web"}, true},
+		"the plugin's flag before it":       {"plugin", []string{"--log-level=debug", "lint"}, true},
+		"a namespace called as a command":   {"plugin", []string{"--namespace", "lint"}, false},
+		"a folder called as a command":      {"plugin", []string{"-f", "lint"}, false},
+		"a command behind two dashes":       {"plugin", []string{"-n", "shop", "--", "lint"}, false},
+		"a word that is none, behind flags": {"plugin", []string{"-n", "shop", "web", "lint"}, false},
+		"a single dash":                     {"plugin", []string{"-"}, false},
+		"nothing":                           {"plugin", nil, false},
+		"the plugin's flags":                {"plugin", []string{"--metrics-address=:8082"}, false},
+		"help":                              {"plugin", []string{"--help"}, false},
+		"a flag and a word":                 {"plugin", []string{"--metrics-address", ":8082"}, false},
+		"an empty word":                     {"plugin", []string{""}, false},
+		"a command":                         {"plugin", []string{"lint"}, true},
+		"a word that is none":               {"plugin", []string{"lnit"}, true},
+		"nothing, as a kubectl plugin":      {"/bin/kubectl-argo_rollouts_istio", nil, true},
+		"a flag, as a kubectl plugin":       {"kubectl-argo_rollouts_istio", []string{"--help"}, true},
+		"kubectl in the name of a folder":   {"/kubectl-plugins/plugin", nil, false},
 	} {
 		if got := Asked(tc.name, tc.args); got != tc.want {
 			t.Errorf("%s: %v", sentence, got)
 		}
+	}
+}
+
+func TestFlagsMayStandBeforeTheCommand(t *testing.T) {
+	for sentence, tc := range map[string]struct {
+		args []string
+		want said
+	}{
+		"as kubectl has them":           {[]string{"-n", "shop", "--context", "a", "lint", "-f", "testdata/web.yaml"}, said{out: "1 Rollout checked", code: 0}},
+		"in one word each":              {[]string{"-nshop", "--request-timeout=5s", "lint", "-f", "testdata/web.yaml"}, said{out: "1 Rollout checked", code: 0}},
+		"with all of the command's":     {[]string{"-f", "testdata/findings.yaml", "--complete", "-o", "json", "lint"}, said{out: `"code": "ARI0202"`, code: 1}},
+		"help of the command":           {[]string{"-n", "shop", "lint", "--help"}, said{out: "lint [ROLLOUT]", code: 0}},
+		"help of the command, in front": {[]string{"--help", "lint"}, said{out: "lint [ROLLOUT]", code: 0}},
+		"help of all":                   {[]string{"--help"}, said{out: "Available Commands", code: 0}},
+		"one that it does not have":     {[]string{"--watch", "lint", "-f", "testdata/web.yaml"}, said{err: "unknown flag: --watch", code: 2}},
+		"no command behind them":        {[]string{"-n", "shop", "limt"}, said{err: `unknown command "limt"`, code: 2}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			got := running(t, nil, tc.args...)
+			if got.code != tc.want.code || !strings.Contains(got.out, tc.want.out) || !strings.Contains(got.err, tc.want.err) || (tc.want.err == "") != (got.err == "") {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -100,4 +101,20 @@ func part(t *testing.T, name string, n int) string {
 		t.Fatal(err)
 	}
 	return strings.Split(string(data), "---\n")[n]
+}
+
+func TestEveryFormatTakesEveryCharacter(t *testing.T) {
+	for _, text := range []string{"web\x7f", "a\u0085b", "\u2028", "\x1b[2J", "plain", "ü 世"} {
+		for _, f := range []format{asJSON, asYAML} {
+			var out bytes.Buffer
+			if err := f.write(&out, map[string]string{"name": text}, nil); err != nil {
+				t.Errorf("%s of %q: %v", f, text, err)
+				continue
+			}
+			var back map[string]string
+			if err := yaml.Unmarshal(out.Bytes(), &back); err != nil || back["name"] != text {
+				t.Errorf("%s of %q is read back as %q, %v", f, text, back["name"], err)
+			}
+		}
+	}
 }

@@ -35,9 +35,12 @@ const inspectLong = `Tell what a Rollout that the plugin routes waits for, and w
 allowed, each route, where each side leads, its last Events and, with --istiod-address, what istiod serves.
 
 It judges by the plugin's own code, and changes nothing. What only the running plugin remembers is said to be so.
+READY/WANTED are a side's available pods, and how many the Rollout wants there at this step; what its ReplicaSet is
+scaled to meanwhile stands beside. Without a name it says which Rollouts of the namespace there are.
 
 Exit codes: 0 fine, 1 findings at or above --failure-threshold (as while the canary is held), 2 could not run: no such
-Rollout, one that the plugin does not route, a right that is missing. With --watch: 0 when it is interrupted.`
+Rollout, one that the plugin does not route, a right that is missing (what can be read is shown). With --watch: 0 when it
+is interrupted.`
 
 const inspectExample = `  # one screen
   %[1]s inspect -n shop web
@@ -59,14 +62,18 @@ func inspectCommand(p *Program) *cobra.Command {
 		Short:   "Tell what a Rollout of a cluster waits for, and why",
 		Long:    inspectLong,
 		Example: fmt.Sprintf(inspectExample, CommandName(p.Name)),
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return p.inspect(c, f, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return p.askForName(c, f, len(args))
+			}
+			return p.inspect(c, f, args[0])
+		},
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
 	f.target.bind(flags)
 	flags.StringVarP(&f.output, "output", "o", defaults, "table, json or yaml")
-	flags.BoolVarP(&f.watch, "watch", "w", false, "look again and again, and print it anew when something has changed")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "look again and again, in place on a terminal")
 	flags.DurationVar(&f.interval, "interval", 2*time.Second, "with --watch: how long between two looks")
 	flags.IntVar(&f.events, "events", 10, "how many of the last Events to show")
 	flags.StringVar(&f.threshold, "failure-threshold", lint.Warning.String(), "the least severity that makes the exit code 1: error, warning or info")
@@ -101,37 +108,56 @@ func (p *Program) inspect(c *cobra.Command, f *inspectFlags, name string) error 
 	options.Now = p.now
 	look := p.looking(ctx, from, options, name)
 	if f.watch {
-		return p.watchInspect(ctx, f.interval, form, look)
+		w := &inspectWatch{p: p, interval: f.interval, form: form, screen: screenOf(p.Out)}
+		return w.run(ctx, look)
 	}
 	report, err := look()
 	if err != nil {
 		return err
 	}
-	if err := p.printInspect(form, report); err != nil {
+	if err := p.printInspect(p.Out, form, report); err != nil {
 		return err
 	}
-	if report.Worst() >= threshold {
+	return verdict(report, threshold)
+}
+
+// verdict is what a report that has been printed means for the exit code: with something that
+// could not be read, nobody knows whether there are findings.
+func verdict(report inspect.Report, threshold lint.Severity) error {
+	switch {
+	case report.Unread != "":
+		return fmt.Errorf("not all can be told of Rollout %s/%s: %s", report.Namespace, report.Name, report.Unread)
+	case report.Worst() >= threshold:
 		return errFindings
 	}
 	return nil
 }
 
-// looking is one look, with a word if it takes long.
+// looking is one look. The first has a word if it takes long: of later ones a watch tells.
 func (p *Program) looking(ctx context.Context, from selectingReader, options inspect.Options, name string) func() (inspect.Report, error) {
+	look := func() (report inspect.Report, err error) {
+		seen, err := inspect.Look(ctx, from, options, from.Namespace(), name)
+		if err == nil {
+			report = inspect.Compose(seen)
+		}
+		return report, err
+	}
+	looked := false
 	return func() (report inspect.Report, err error) {
-		err = p.during(fmt.Sprintf("looking at Rollout %s/%s", from.Namespace(), name), func() error {
-			seen, err := inspect.Look(ctx, from, options, from.Namespace(), name)
-			if err == nil {
-				report = inspect.Compose(seen)
-			}
+		if looked {
+			return look()
+		}
+		looked = true
+		_ = p.during(fmt.Sprintf("looking at Rollout %s/%s", from.Namespace(), name), func() error {
+			report, err = look()
 			return err
 		})
 		return report, err
 	}
 }
 
-func (p *Program) printInspect(form format, report inspect.Report) error {
-	return form.write(p.Out, report, func(out io.Writer) { report.Table(out, p.paint) })
+func (p *Program) printInspect(out io.Writer, form format, report inspect.Report) error {
+	return form.write(out, report, func(out io.Writer) { report.Table(out, p.paint) })
 }
 
 // parse refuses wrong flags before anything is read.

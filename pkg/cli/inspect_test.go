@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -151,13 +152,16 @@ func TestWhatCannotBeInspectedEndsWith2(t *testing.T) {
 		args   []string
 		refuse string
 	}{
-		"accepts 1 arg(s), received 0":        {args: []string{}},
-		"Rollout shop/cart: there is no such": {args: []string{"cart"}},
-		"Rollout edge/web: there is no such":  {args: []string{"web", "-n", "edge"}},
+		"give the name of one Rollout; in namespace shop (-n names another) plugin argoproj-labs/istio routes web":                                             {args: []string{}},
+		"give the name of one Rollout; in namespace edge (-n names another) there is none that plugin":                                                         {args: []string{"-n", "edge"}},
+		"give the name of one Rollout; in namespace shop (-n names another) there is none that plugin other/istio":                                             {args: []string{"--plugin-name", "other/istio"}},
+		"give the name of one Rollout (which there are in namespace shop cannot be told: Rollouts: missing right: list rollouts.argoproj.io in namespace shop": {args: []string{}, refuse: "rollouts"},
+		"give the name of one Rollout: these are 2":               {args: []string{"web", "cart"}},
+		"give the name of one Rollout; and -o xml: must be table": {args: []string{"-o", "xml"}},
+		"Rollout shop/cart: there is no such":                     {args: []string{"cart"}},
+		"Rollout edge/web: there is no such":                      {args: []string{"web", "-n", "edge"}},
 		"does not use this plugin: spec.strategy.canary.trafficRouting.plugins has argoproj-labs/istio and not other/istio": {args: []string{"web", "--plugin-name", "other/istio"}},
-		"missing right: get virtualservices.networking.istio.io in namespace shop":                                          {args: []string{"web"}, refuse: "virtualservices"},
 		"missing right: get rollouts.argoproj.io in namespace shop":                                                         {args: []string{"web"}, refuse: "rollouts"},
-		"missing right: list replicasets.apps in namespace shop":                                                            {args: []string{"web", "--watch"}, refuse: "replicasets"},
 		"-o xml: must be table, json or yaml":                                                                               {args: []string{"web", "-o", "xml"}},
 		"--failure-threshold: \"bad\" is none of":                                                                           {args: []string{"web", "--failure-threshold", "bad"}},
 		"--interval 1ms: must be at least 100ms":                                                                            {args: []string{"web", "--watch", "--interval", "1ms"}},
@@ -225,9 +229,39 @@ func documentOf(t *testing.T, line string) string {
 	return ""
 }
 
-func TestAWatchOutlivesAnErrorAndEndsWithTheRollout(t *testing.T) {
+// TestTheRestIsShownWithoutARight: the exit code still says that not all could be told.
+func TestTheRestIsShownWithoutARight(t *testing.T) {
+	for resource, want := range map[string]struct{ right, rest string }{
+		"virtualservices":  {"missing right: get virtualservices.networking.istio.io in namespace shop", "2/20"},
+		"destinationrules": {"missing right: get destinationrules.networking.istio.io in namespace shop", "stable 90  canary 10"},
+		"replicasets":      {"missing right: list replicasets.apps in namespace shop", "5f6b8d9c77 (right)"},
+	} {
+		c := heldRollout(t)
+		c.refuse[resource] = apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "web", errors.New("not yours"))
+		got := running(t, c.connect, "inspect", "web", "--failure-threshold", "error")
+		if got.code != exitFailed || !strings.Contains(got.err, "not all can be told of Rollout shop/web: "+want.right) || !strings.Contains(got.out, want.rest) || !strings.Contains(got.out, "SkipSteps") {
+			t.Errorf("%s: %+v", resource, got)
+		}
+	}
+}
+
+func TestOfManyRolloutsSomeAreNamed(t *testing.T) {
 	c := heldRollout(t)
-	got := watching(t, c, func(look int, _ func()) {
+	document := documentOf(t, "kind: Rollout")
+	for i := range 13 {
+		c.put(t, strings.Replace(document, "name: web\n", fmt.Sprintf("name: web-%02d\n", i), 1))
+	}
+	c.put(t, strings.NewReplacer("name: web\n", "name: aside\n", "plugins:", "elsewhere:").Replace(document))
+	got := running(t, c.connect, "inspect")
+	if want := "routes web, web-00, web-01, web-02, web-03, web-04, web-05, web-06, web-07, web-08 … and 4 more\n"; got.code != exitFailed || !strings.HasSuffix(got.err, want) {
+		t.Errorf("%+v, want %s", got, want)
+	}
+}
+
+func TestAWatchOutlivesErrorsAndTheRolloutItself(t *testing.T) {
+	c := heldRollout(t)
+	there := c.objects
+	got := watching(t, c, func(look int, stop func()) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		switch look {
@@ -237,9 +271,13 @@ func TestAWatchOutlivesAnErrorAndEndsWithTheRollout(t *testing.T) {
 			c.refuse["rollouts"] = nil
 		case 5:
 			c.objects = nil
+		case 7:
+			c.objects = there
+		case 8:
+			stop()
 		}
 	})
-	if got.code != exitFailed || strings.Count(got.err, "the server is away; it is tried again\n") != 1 || !strings.Contains(got.err, "there is no such Rollout") || strings.Count(got.out, "--- ") != 2 {
+	if got.code != exitFine || strings.Count(got.err, "the server is away; it is tried again\n") != 1 || strings.Count(got.err, "there is no such Rollout") != 1 || strings.Count(got.out, "--- ") != 3 {
 		t.Errorf("%+v", got)
 	}
 }

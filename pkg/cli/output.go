@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/inspect"
 )
 
 // format is how a command prints what it has found.
@@ -44,6 +46,7 @@ func (f format) write(out io.Writer, value any, asTable func(io.Writer)) error {
 		if err := encoder.Encode(value); err != nil {
 			return err
 		}
+		text = *bytes.NewBuffer(inspect.EscapeJSON(text.String()))
 		if f == asYAML {
 			raw, err := yaml.JSONToYAML(text.Bytes())
 			if err != nil {

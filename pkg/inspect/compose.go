@@ -3,9 +3,9 @@ package inspect
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/util/intstr"
+	"time"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
@@ -32,9 +32,9 @@ func Compose(seen Seen) Report {
 		Rollout: c.rollout(), Events: seen.Events[:min(len(seen.Events), max(0, seen.Shown))], Notes: seen.Notes,
 	}
 	c.way, c.step = r.Rollout.Way, r.Rollout
+	r.VirtualServices, r.Sides, r.Unread = servicesOf(c.part().Services), sidesOf(c.part().Sides), oneLine(textOf(c.Unread))
 	if c.e != nil {
-		r.Weights, r.VirtualServices = c.weights(), c.virtualServices()
-		r.Sides, r.Mesh, r.Pending = c.sides(), c.mesh(), c.pending()
+		r.Weights, r.Mesh, r.Pending = c.weights(), c.mesh(), c.pending()
 	}
 	r.Waiting, r.Findings = sentence("Waits "+c.waiting()), c.findings()
 	return r
@@ -44,9 +44,17 @@ func Compose(seen Seen) Report {
 type composer struct {
 	Seen
 	ro   *v1alpha1.Rollout
-	e    *router.Explanation // nil where the plugin refuses
+	e    *router.Explanation // nil where the plugin refuses, or not all could be read
 	way  string
 	step Rollout
+}
+
+// part is all that is known of the objects.
+func (c *composer) part() router.Explanation {
+	if c.e != nil {
+		return *c.e
+	}
+	return c.Part
 }
 
 // oneLine makes one sentence of an error that may have several lines.
@@ -120,7 +128,7 @@ func stepText(step v1alpha1.CanaryStep) string {
 	case step.SetWeight != nil:
 		return fmt.Sprintf("setWeight %d", *step.SetWeight)
 	case step.Pause != nil && step.Pause.Duration != nil:
-		return "pause " + durationText(*step.Pause.Duration)
+		return "pause " + durationText(*step.Pause)
 	case step.Pause != nil:
 		return "pause until somebody promotes it"
 	case step.SetCanaryScale != nil:
@@ -139,11 +147,20 @@ func stepText(step v1alpha1.CanaryStep) string {
 	return "a step that says nothing"
 }
 
-func durationText(d intstr.IntOrString) string {
-	if d.Type == intstr.Int {
-		return fmt.Sprintf("%ds", d.IntVal)
+// durationText is how long a pause is for the controller, which counts whole seconds; a
+// number without a unit is seconds.
+func durationText(pause v1alpha1.RolloutPause) string {
+	written, counted := pause.Duration.String(), time.Duration(pause.DurationSeconds())*time.Second
+	if counted < 0 {
+		return fmt.Sprintf("%q, which the controller does not accept", written)
 	}
-	return d.StrVal
+	if _, err := strconv.Atoi(written); err == nil {
+		written += "s"
+	}
+	if long, err := time.ParseDuration(written); err != nil || long != counted {
+		return fmt.Sprintf("%s (%s for the controller)", written, counted)
+	}
+	return written
 }
 
 func scaleText(scale v1alpha1.SetCanaryScale) string {
@@ -171,9 +188,9 @@ func (c *composer) weights() *Weights {
 	return w
 }
 
-func (c *composer) virtualServices() []VirtualService {
+func servicesOf(from []router.ExplainedService) []VirtualService {
 	var all []VirtualService
-	for _, from := range c.e.Services {
+	for _, from := range from {
 		one := VirtualService{Namespace: from.Namespace, Name: from.Name, Routes: []Route{}}
 		for _, route := range from.Routes {
 			r := Route{Route: route.Route, Destinations: []Destination{}}
@@ -190,13 +207,14 @@ func (c *composer) virtualServices() []VirtualService {
 	return all
 }
 
-func (c *composer) sides() []Side {
+func sidesOf(from []router.ExplainedSide) []Side {
 	var all []Side
-	for _, from := range c.e.Sides {
+	for _, from := range from {
 		one := Side{
 			Role: "stable", Object: fmt.Sprintf("%s %s/%s", from.Kind, from.Namespace, from.Name), Subset: from.Subset,
-			Hash: from.Hash, Wanted: from.Wanted, Right: from.Wanted == "" || from.Hash == from.Wanted, Waits: oneLine(from.Waits),
-			ReplicaSet: from.ReplicaSet, Available: from.Available, Size: from.Size,
+			Hash: from.Hash, Wanted: from.Wanted, Right: from.HashErr == nil && (from.Wanted == "" || from.Hash == from.Wanted), Waits: oneLine(from.Waits),
+			ReplicaSet: from.ReplicaSet, Available: from.Available, Size: from.Size, Intended: from.Intended,
+			HashUnknown: oneLine(textOf(from.HashErr)), PodsUnknown: oneLine(textOf(from.PodsErr)),
 		}
 		if from.Canary {
 			one.Role = "canary"

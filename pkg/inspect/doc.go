@@ -18,6 +18,9 @@
 // annotations, the status, and Events. For all else the Report says "known to the running
 // plugin only".
 //
+// Where a right or a kind is missing, or the plugin refuses the Rollout, the Report has what
+// can be told all the same, and says what is missing.
+//
 // # What it does not do
 //
 // It writes nothing, and begins no watch: rights to get and list are all it needs. To follow

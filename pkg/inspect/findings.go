@@ -22,7 +22,12 @@ func (c *composer) findings() []Finding {
 		}
 	}
 	c.phaseFindings(add)
-	if c.e == nil {
+	add(lint.Error, c.refusedPause())
+	switch {
+	case c.Unread != nil:
+		add(lint.Error, "not all can be told: "+textOf(c.Unread))
+		return all
+	case c.e == nil:
 		add(lint.Error, "the plugin refuses every call: "+textOf(c.Refused))
 		return all
 	}
@@ -60,14 +65,22 @@ func (c *composer) faults(add adding) {
 	}
 	add(lint.Error, e.Mismatch)
 	add(lint.Warning, e.Unpinned)
-	if e.Known && e.Written > 0 && e.Decision.Canary.Available <= 0 && e.Decision.Stable.Available > 0 && c.way != wayIdle {
+	if e.Known && e.Written > 0 && !c.canaryReached() && e.Decision.Stable.Available > 0 && c.way != wayIdle {
 		add(lint.Error, fmt.Sprintf("the canary has %d of %d of the requests and no available pod", e.Written, e.Max))
 	}
-	for _, side := range c.sides() {
+	for _, side := range sidesOf(c.e.Sides) {
 		if e.Known && e.Written < e.Max && side.Role == "stable" && !side.Right && side.Hash != "" && side.Available <= 0 {
 			add(lint.Error, fmt.Sprintf("the stable has %d of %d of the requests and no available pod", e.Max-e.Written, e.Max))
 		}
 	}
+}
+
+// canaryReached tells whether requests for the canary get to a pod: the guard judges by the
+// revision that is to come, and meanwhile they go to the one that is still named.
+func (c *composer) canaryReached() bool {
+	return c.e.Decision.Canary.Available > 0 || slices.ContainsFunc(c.e.Sides, func(side router.ExplainedSide) bool {
+		return side.Canary && side.Available > 0
+	})
 }
 
 // holds are what keeps the canary from its weight, or the controller from going on.
@@ -108,7 +121,7 @@ func (c *composer) holdsByEvent() bool {
 // deviations are where the world is not what it should be.
 func (c *composer) deviations(add adding) {
 	e := c.e
-	for _, side := range c.sides() {
+	for _, side := range sidesOf(c.e.Sides) {
 		if !side.Right {
 			add(lint.Warning, wrongSide(side))
 		}

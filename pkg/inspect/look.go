@@ -33,9 +33,11 @@ type Seen struct {
 	At      time.Time
 	Rollout *v1alpha1.Rollout
 	// Explanation is nil where the plugin cannot handle the Rollout, for which Refused
-	// is the reason.
-	Explanation *router.Explanation
-	Refused     error
+	// is the reason, and where a right or a kind is missing, which is what Unread says.
+	// Part has of it what can be told all the same, in Services and Sides.
+	Explanation     *router.Explanation
+	Refused, Unread error
+	Part            router.Explanation
 	// Events are all about the Rollout, the newest first, Shown how many of them are to
 	// be shown.
 	Events []Event
@@ -47,8 +49,10 @@ type Seen struct {
 var ErrNoRollout = errors.New("there is no such Rollout")
 
 // Look reads one Rollout and what belongs to it. An error says that nothing can be told,
-// and what to do: there is no such Rollout, it is not routed by this plugin, a right is
-// missing (a *MissingRightError), or the cluster does not answer.
+// and what to do: there is no such Rollout, it is not routed by this plugin, it may not be
+// read or the cluster does not serve its kind (a *MissingRightError or *MissingKindError),
+// or the cluster does not answer. Of what belongs to it, a right or kind that is missing is
+// no error: see Seen.
 func Look(ctx context.Context, reader Reader, options Options, namespace, name string) (Seen, error) {
 	seen := Seen{At: time.Now(), Shown: options.Events}
 	if options.Now != nil {
@@ -64,13 +68,16 @@ func Look(ctx context.Context, reader Reader, options Options, namespace, name s
 	}
 	seen.Rollout = ro
 	explanation, err := router.Explain(ctx, s, options.Router, ro)
-	switch failed := s.err(); {
-	case failed != nil:
-		return Seen{}, fmt.Errorf("Rollout %s/%s: %w", namespace, name, failed)
+	s.needServices(&explanation)
+	switch {
 	case ctx.Err() != nil:
 		return Seen{}, ctx.Err()
+	case len(s.failed) > 0:
+		return Seen{}, fmt.Errorf("Rollout %s/%s: %w", namespace, name, errors.Join(s.failed...))
+	case len(s.unread) > 0:
+		seen.Unread, seen.Part = errors.Join(s.unread...), explanation
 	case err != nil:
-		seen.Refused = err
+		seen.Refused, seen.Part = err, explanation
 	default:
 		seen.Explanation = &explanation
 	}
@@ -82,7 +89,7 @@ func Look(ctx context.Context, reader Reader, options Options, namespace, name s
 func (s *sight) rollout(name string) (*v1alpha1.Rollout, error) {
 	o, err := s.get(rollouts.GroupResource(), []string{rollouts.Version}, s.namespace, name)
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) && !outOfSight(err):
 		return nil, fmt.Errorf("Rollout %s/%s: %w in this cluster: -n names another namespace, --context another cluster", s.namespace, name, ErrNoRollout)
 	case err != nil:
 		return nil, fmt.Errorf("Rollout %s/%s: %w", s.namespace, name, err)

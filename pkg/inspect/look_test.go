@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/lint"
 )
 
 func TestWhatCannotBeToldSaysWhy(t *testing.T) {
@@ -43,10 +45,10 @@ func TestWhatCannotBeToldSaysWhy(t *testing.T) {
 			ro.Spec.Strategy.Canary.TrafficRouting.Plugins = nil
 			w.store(ro)
 		},
-		"missing right: get rollouts.argoproj.io in namespace shop":                func(w *world) { w.refuse["rollouts"] = forbidden("rollouts") },
-		"missing right: get virtualservices.networking.istio.io in namespace shop": func(w *world) { w.refuse["virtualservices"] = forbidden("virtualservices") },
-		"missing right: get destinationrules.networking.istio.io":                  func(w *world) { w.refuse["destinationrules"] = forbidden("destinationrules") },
-		"missing right: list replicasets.apps in namespace shop":                   func(w *world) { w.refuse["replicasets"] = forbidden("replicasets") },
+		"missing right: get rollouts.argoproj.io in namespace shop (docs/cli.md has a Role": func(w *world) { w.refuse["rollouts"] = forbidden("rollouts") },
+		"the cluster does not serve rollouts.argoproj.io in v1alpha1 (kubectl api-resources --api-group=argoproj.io shows what it serves): is this the right cluster (--context)? Install Argo Rollouts": func(w *world) {
+			w.refuse["rollouts"] = unserved()
+		},
 		"the server is away": func(w *world) { w.refuse["virtualservices"] = errors.New("the server is away") },
 		"is not as its definition has it": func(w *world) {
 			w.apply("{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: web}, spec: {replicas: many}}")
@@ -81,6 +83,35 @@ func TestWhatMayNotBeReadIsNoted(t *testing.T) {
 		}
 		if r.Weights.Applied == nil || *r.Weights.Applied != 20 || r.Weights.Allowed != 20 {
 			t.Errorf("%s: %+v", resource, r.Weights)
+		}
+	}
+}
+
+func TestEachMissingRightAndKindIsNamed(t *testing.T) {
+	for want, change := range map[string]func(*world){
+		"missing right: get virtualservices.networking.istio.io in namespace shop":  func(w *world) { w.refuse["virtualservices"] = forbidden("virtualservices") },
+		"missing right: get destinationrules.networking.istio.io in namespace shop": func(w *world) { w.refuse["destinationrules"] = forbidden("destinationrules") },
+		"missing right: list replicasets.apps in namespace shop":                    func(w *world) { w.refuse["replicasets"] = forbidden("replicasets") },
+		"missing right: get services in namespace shop": func(w *world) {
+			hostLevel(w, nil)
+			w.refuse["services"] = forbidden("services")
+		},
+		"the cluster does not serve virtualservices.networking.istio.io in v1, v1beta1, v1alpha3 (": func(w *world) { w.refuse["virtualservices"] = unserved() },
+		"(its base chart); objects of a mesh in another cluster are not seen from here":             func(w *world) { w.refuse["destinationrules"] = unserved() },
+		"cannot be told: missing right: get destinationrules.networking.istio.io in namespace shop (docs/cli.md has a Role with all that inspect needs, to be bound to you): " +
+			`destinationrules is forbidden: User "jane" has no such right; missing right: get virtualservices.networking.istio.io`: func(w *world) {
+			w.refuse["virtualservices"], w.refuse["destinationrules"] = forbidden("virtualservices"), forbidden("destinationrules")
+		},
+	} {
+		w := running(t)
+		change(w)
+		seen, err := Look(t.Context(), w, options(), "shop", "web")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Compose(seen)
+		if !strings.Contains(r.Waiting, want) || r.Unread == "" || r.Worst() != lint.Error || r.Weights != nil || len(r.Events) != 2 || r.Rollout.Step != 2 {
+			t.Errorf("%s\nwant %s\n%+v", r.Waiting, want, r)
 		}
 	}
 }

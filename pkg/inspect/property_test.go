@@ -2,20 +2,27 @@ package inspect
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/gate"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/lint"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/mesh"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/router"
 )
@@ -29,12 +36,15 @@ func anySeen(t *rapid.T) Seen {
 		}
 		return nil
 	}
-	seen := Seen{At: now, Rollout: anyRollout(t), Refused: fault("refused"), Shown: rapid.IntRange(-1, 4).Draw(t, "shown"), Notes: rapid.SliceOfN(text, 0, 2).Draw(t, "notes")}
+	seen := Seen{At: now, Rollout: anyRollout(t), Refused: fault("refused"), Part: anyPart(t), Shown: rapid.IntRange(-1, 4).Draw(t, "shown"), Notes: rapid.SliceOfN(text, 0, 2).Draw(t, "notes")}
 	reason := rapid.SampledFrom([]string{"", "WeightVerifyError", router.EventCanaryHeldByHealthGate, router.EventCanaryWeightCapped})
 	for range rapid.IntRange(0, 3).Draw(t, "events") {
 		seen.Events = append(seen.Events, Event{Last: now.Add(time.Duration(number.Draw(t, "ago")) * time.Second), Count: number.Draw(t, "count"), Reason: reason.Draw(t, "reason"), Message: text.Draw(t, "message")})
 	}
 	if yes.Draw(t, "no explanation") {
+		if yes.Draw(t, "unread") {
+			seen.Unread = errors.New("missing right: " + text.Draw(t, "unread"))
+		}
 		return seen
 	}
 	pin := number.Draw(t, "pin")
@@ -63,6 +73,22 @@ func anySeen(t *rapid.T) Seen {
 	e.Config.Guard.Mode = rapid.SampledFrom([]config.Mode{config.Enforce, config.Observe}).Draw(t, "mode")
 	seen.Explanation = e
 	return seen
+}
+
+// anyPart draws what is told where not all is.
+func anyPart(t *rapid.T) router.Explanation {
+	text, number := rapid.String(), rapid.Int32()
+	side := router.ExplainedSide{Hash: text.Draw(t, "part's hash"), Wanted: text.Draw(t, "part wants"), ReplicaSet: text.Draw(t, "set"), Available: number.Draw(t, "part's pods"), Size: number.Draw(t, "size")}
+	if rapid.Bool().Draw(t, "pods unknown") {
+		side.PodsErr = errors.New(text.Draw(t, "pods' error"))
+	}
+	if rapid.Bool().Draw(t, "hash unknown") {
+		side.HashErr = errors.New(text.Draw(t, "hash's error"))
+	}
+	if rapid.Bool().Draw(t, "intended known") {
+		side.Intended = &side.Size
+	}
+	return router.Explanation{Sides: []router.ExplainedSide{side}, Services: []router.ExplainedService{{Name: text.Draw(t, "part's vs")}}}
 }
 
 func anyRollout(t *rapid.T) *v1alpha1.Rollout {
@@ -102,9 +128,11 @@ func TestWhateverIsSeenThereIsOneSentence(t *testing.T) { rapid.Check(t, oneSent
 
 func FuzzWhateverIsSeenThereIsOneSentence(f *testing.F) { f.Fuzz(rapid.MakeFuzz(oneSentence)) }
 
-func oneSentence(t *rapid.T) {
-	seen := anySeen(t)
-	r := Compose(seen)
+func oneSentence(t *rapid.T) { assertReadable(t, Compose(anySeen(t))) }
+
+// assertReadable holds a Report against what every one is: one sentence, once; findings that
+// say something; a table that moves no cursor; and the same in all forms.
+func assertReadable(t interface{ Errorf(string, ...any) }, r Report) {
 	var text bytes.Buffer
 	r.Table(&text, Plain)
 	if !strings.HasPrefix(r.Waiting, "Waits for ") || !strings.HasSuffix(r.Waiting, ".") || strings.ContainsAny(r.Waiting, "\r\n") || strings.Contains(r.Waiting, ". ") || strings.HasSuffix(r.Waiting, "..") {
@@ -113,9 +141,60 @@ func oneSentence(t *rapid.T) {
 	if strings.Count(text.String(), "\n"+printable(r.Waiting)+"\n") != 1 {
 		t.Errorf("%q stands %d times in\n%s", r.Waiting, strings.Count(text.String(), r.Waiting), &text)
 	}
+	if printed := strings.ReplaceAll(text.String(), "\n", ""); printable(printed) != printed {
+		t.Errorf("%q moves the cursor", printed)
+	}
 	for _, f := range r.Findings {
 		if f.Severity == 0 || f.Message == "" {
 			t.Errorf("%+v is no finding", f)
 		}
 	}
+	if r.Unread != "" && (r.Weights != nil || r.Worst() != lint.Error) {
+		t.Errorf("not all could be read, and it says %+v", r)
+	}
+	assertSameInAllForms(t, r)
+}
+
+// readBack is a Report as a script reads it: a severity is a word there.
+type readBack struct {
+	Report
+	Findings []struct{ Severity, Message string } `json:"findings"`
+}
+
+// assertSameInAllForms reads a Report back from its JSON and from its YAML.
+func assertSameInAllForms(t interface{ Errorf(string, ...any) }, r Report) {
+	asJSON, err := json.Marshal(r)
+	if err != nil {
+		t.Errorf("no JSON: %v", err)
+		return
+	}
+	asYAML, err := yaml.JSONToYAML(asJSON)
+	if err != nil {
+		t.Errorf("no YAML of %s: %v", asJSON, err)
+		return
+	}
+	var ofJSON, ofYAML readBack
+	for _, err := range []error{json.Unmarshal(asJSON, &ofJSON), yaml.UnmarshalStrict(asYAML, &ofYAML)} {
+		if err != nil {
+			t.Errorf("not to be read back: %v: %s", err, asYAML)
+		}
+	}
+	if diff := cmp.Diff(ofJSON, ofYAML); diff != "" {
+		t.Errorf("JSON and YAML differ:\n%s", diff)
+	}
+	want := r
+	want.Findings = nil
+	if diff := cmp.Diff(want, ofJSON.Report, cmpopts.EquateEmpty(), cmp.Comparer(sameText)); diff != "" {
+		t.Errorf("what was read back differs:\n%s", diff)
+	}
+	for i, f := range r.Findings {
+		if got := ofJSON.Findings[i]; got.Severity != f.Severity.String() || !sameText(got.Message, f.Message) {
+			t.Errorf("%+v was read back as %+v", f, got)
+		}
+	}
+}
+
+// sameText is equality but for bytes that are no text, for which JSON has none.
+func sameText(a, b string) bool {
+	return strings.ToValidUTF8(a, "\uFFFD") == strings.ToValidUTF8(b, "\uFFFD") || !utf8.ValidString(a) || !utf8.ValidString(b)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,10 +47,33 @@ type MissingRightError struct {
 }
 
 func (e *MissingRightError) Error() string {
-	return fmt.Sprintf("missing right: %s %s in namespace %s (docs/cli.md lists all that inspect needs): %v", e.Verb, e.Resource, e.Namespace, e.Err)
+	return fmt.Sprintf("missing right: %s %s in namespace %s (docs/cli.md has a Role with all that inspect needs, to be bound to you): %v", e.Verb, e.Resource, e.Namespace, e.Err)
 }
 
 func (e *MissingRightError) Unwrap() error { return e.Err }
+
+// MissingKindError is a kind that the cluster does not serve in any version that is known
+// here. It wraps the API server's answer, an apierrors.IsNotFound.
+type MissingKindError struct {
+	Resource schema.GroupResource
+	// Versions are those that were asked for.
+	Versions []string
+	Err      error
+}
+
+func (e *MissingKindError) Error() string {
+	remedy := "is this the right cluster (--context)?"
+	switch e.Resource.Group {
+	case rollouts.Group:
+		remedy += " Install Argo Rollouts with its CustomResourceDefinitions, of a release that has this version"
+	case virtualServices.Group:
+		remedy += " Install Istio's CustomResourceDefinitions (its base chart); objects of a mesh in another cluster are not seen from here"
+	}
+	return fmt.Sprintf("the cluster does not serve %s in %s (kubectl api-resources --api-group=%s shows what it serves): %s",
+		e.Resource, strings.Join(e.Versions, ", "), e.Resource.Group, remedy)
+}
+
+func (e *MissingKindError) Unwrap() error { return e.Err }
 
 // refused names the right where one is missing.
 func refused(err error, verb string, resource schema.GroupResource, namespace string) error {
@@ -59,11 +83,23 @@ func refused(err error, verb string, resource schema.GroupResource, namespace st
 	return err
 }
 
-// lacksRight finds a missing right in an error, nil if there is none.
-func lacksRight(err error) *MissingRightError {
-	var missing *MissingRightError
-	errors.As(err, &missing)
-	return missing
+// noSuchKind tells a kind that is not served from an object that is not there: the API server
+// names the object only where it knows the kind.
+func noSuchKind(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || details.Name == ""
+}
+
+// outOfSight tells an error of a right or a kind that is missing: the rest can be told all
+// the same.
+func outOfSight(err error) bool {
+	var right *MissingRightError
+	var kind *MissingKindError
+	return errors.As(err, &right) || errors.As(err, &kind)
 }
 
 // into makes a typed object of what was read.

@@ -1,7 +1,12 @@
 package inspect
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/lint"
 )
@@ -16,10 +21,13 @@ type Report struct {
 	// at a Rollout about which nothing has changed.
 	At time.Time `json:"at"`
 	// Waiting is one sentence, which begins with "Waits for".
-	Waiting  string    `json:"waiting"`
+	Waiting string `json:"waiting"`
+	// Unread are the rights and kinds that are missing, without which not all could be
+	// told; empty if nothing is.
+	Unread   string    `json:"unread,omitempty"`
 	Findings []Finding `json:"findings"`
 	Rollout  Rollout   `json:"rollout"`
-	// Weights is absent where the plugin refuses the Rollout.
+	// Weights is absent where the plugin refuses the Rollout, and with Unread.
 	Weights         *Weights         `json:"weights,omitempty"`
 	VirtualServices []VirtualService `json:"virtualServices,omitempty"`
 	Sides           []Side           `json:"sides,omitempty"`
@@ -29,6 +37,33 @@ type Report struct {
 	Events []Event `json:"events,omitempty"`
 	// Notes are what could not be read, and what follows.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// MarshalJSON writes what is no letter, mark or sign as an escape.
+func (r Report) MarshalJSON() ([]byte, error) {
+	type plain Report // has no methods
+	var raw bytes.Buffer
+	encoder := json.NewEncoder(&raw)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(plain(r)); err != nil {
+		return nil, err
+	}
+	return EscapeJSON(strings.TrimSuffix(raw.String(), "\n")), nil
+}
+
+// EscapeJSON is JSON with what is no letter, mark or sign as an escape, line ends left as
+// they are: names and texts of files and Events may have any character, and of those YAML
+// takes some in escapes only, and a terminal obeys some.
+func EscapeJSON(text string) []byte {
+	var escaped bytes.Buffer
+	for _, one := range text {
+		if unicode.IsPrint(one) || one == '\n' || one > 0xFFFF {
+			escaped.WriteRune(one)
+		} else {
+			fmt.Fprintf(&escaped, `\u%04x`, one)
+		}
+	}
+	return escaped.Bytes()
 }
 
 // Finding is something that is held, or wrong.
@@ -125,10 +160,18 @@ type Side struct {
 	Right  bool   `json:"right"`
 	// Waits is why it does not name Wanted yet.
 	Waits string `json:"waits,omitempty"`
-	// Available are the pods that its requests can reach, Size how many are wanted.
+	// HashUnknown is why Hash could not be read, empty if it could. The pods are then
+	// those of Wanted. PodsUnknown is why the pods are not known: ReplicaSet, Available
+	// and Size then say nothing.
+	HashUnknown string `json:"hashUnknown,omitempty"`
+	PodsUnknown string `json:"podsUnknown,omitempty"`
+	// Available are the pods that its requests can reach, Size is what the ReplicaSet is
+	// scaled to, Intended what the Rollout wants for this side at this step: while it
+	// scales, they differ. Intended is absent where that cannot be told.
 	ReplicaSet string `json:"replicaSet,omitempty"`
 	Available  int32  `json:"available"`
 	Size       int32  `json:"size"`
+	Intended   *int32 `json:"intended,omitempty"`
 	// Endpoints are those that are ready behind the Service; absent where that is not
 	// known.
 	Endpoints *int `json:"endpoints,omitempty"`

@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/destinationrule"
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/router"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
 
@@ -44,8 +44,9 @@ type sight struct {
 	endpoints        map[string]answer[[]cluster.Endpoint]
 	replicaSets      *answer[[]appsv1.ReplicaSet]
 	pods             *answer[[]corev1.Pod]
-	// failed are errors of reads without which nothing can be said.
-	failed []error
+	// unread are rights and kinds that are missing and without which not all can be told;
+	// failed are errors of such reads that another try may not have.
+	unread, failed []error
 	// notes are what could not be read.
 	notes []string
 }
@@ -75,23 +76,17 @@ func once[T any](known map[string]answer[T], namespace, name string, read func()
 	return a.value, a.err
 }
 
-// essential keeps an error without whose cure nothing can be said; that an object is not
-// there is something to say.
+// essential keeps an error without whose cure not all can be told; that an object is not
+// there is something to tell.
 func (s *sight) essential(err error) error {
-	if err != nil && !apierrors.IsNotFound(err) {
+	switch {
+	case err == nil:
+	case outOfSight(err):
+		s.unread = append(s.unread, err)
+	case !apierrors.IsNotFound(err):
 		s.failed = append(s.failed, err)
 	}
 	return err
-}
-
-// err is why nothing can be said: a missing right before all else.
-func (s *sight) err() error {
-	for _, err := range s.failed {
-		if lacksRight(err) != nil {
-			return err
-		}
-	}
-	return errors.Join(s.failed...)
 }
 
 // note keeps, once, what could not be read.
@@ -102,14 +97,20 @@ func (s *sight) note(format string, args ...any) {
 }
 
 // get reads one object, in the first version that the cluster serves.
-func (s *sight) get(resource schema.GroupResource, versions []string, namespace, name string) (o *unstructured.Unstructured, err error) {
+func (s *sight) get(resource schema.GroupResource, versions []string, namespace, name string) (*unstructured.Unstructured, error) {
+	served := false
+	var last error
 	for _, version := range versions {
-		o, err = s.reader.Get(s.ctx, resource.WithVersion(version), namespace, name)
+		o, err := s.reader.Get(s.ctx, resource.WithVersion(version), namespace, name)
 		if !apierrors.IsNotFound(err) {
-			break
+			return o, refused(err, "get", resource, namespace)
 		}
+		last, served = err, served || !noSuchKind(err)
 	}
-	return o, refused(err, "get", resource, namespace)
+	if !served {
+		return nil, &MissingKindError{Resource: resource, Versions: versions, Err: last}
+	}
+	return nil, last
 }
 
 func (s *sight) VirtualService(namespace, name string) (*virtualservice.VirtualService, error) {
@@ -216,6 +217,21 @@ func (s *sight) service(namespace, name string) *corev1.Service {
 		s.note("Service %s/%s could not be read: what it selects is not known: %v", namespace, name, err)
 	}
 	return service
+}
+
+// needServices makes a Service that cannot be read an essential lack where it is one of the
+// two sides: nothing else tells which revision it leads to.
+func (s *sight) needServices(e *router.Explanation) {
+	for i := range e.Sides {
+		side := &e.Sides[i]
+		if side.Kind != "Service" {
+			continue
+		}
+		err := s.services[side.Namespace+"/"+side.Name].err
+		if s.essential(err) != nil && !apierrors.IsNotFound(err) {
+			side.HashErr, side.PodsErr = err, err
+		}
+	}
 }
 
 func (s *sight) ServiceSelector(namespace, name string) map[string]string {

@@ -63,7 +63,7 @@ type screen struct {
 func (t *screen) line(format string, args ...any) { fmt.Fprintf(t.out, format+"\n", args...) }
 
 // title begins a part.
-func (t *screen) title(text string) { t.line("\n%s", t.paint(text, bold)) }
+func (t *screen) title(text string) { t.line("\n%s", t.paint(printable(text), bold)) }
 
 // rows prints lines in columns; a cell must have no colour.
 func (t *screen) rows(rows [][]string) {
@@ -79,16 +79,16 @@ func (t *screen) rows(rows [][]string) {
 
 func (t *screen) head() {
 	r := t.r.Rollout
-	t.line("%s  %s", t.paint("Rollout "+t.r.Namespace+"/"+t.r.Name, bold), strings.Join(t.state(), ", "))
+	t.line("%s  %s", t.paint(printable("Rollout "+t.r.Namespace+"/"+t.r.Name), bold), printable(strings.Join(t.state(), ", ")))
 	t.line("%s", t.paint(printable(t.r.Waiting), t.colour()))
 	if r.Steps > 0 {
 		step := fmt.Sprintf("%d of %d: %s", r.Step, r.Steps, r.StepText)
 		if r.Step > r.Steps {
 			step = fmt.Sprintf("%s (%d)", r.StepText, r.Steps)
 		}
-		t.line("Step      %s", step)
+		t.line("Step      %s", printable(step))
 	}
-	t.line("Revision  canary %s, stable %s", orNone(r.Canary), orNone(r.Stable))
+	t.line("Revision  canary %s, stable %s", printable(orNone(r.Canary)), printable(orNone(r.Stable)))
 }
 
 // colour is that of the worst finding.
@@ -214,23 +214,53 @@ func (t *screen) sides() {
 		return
 	}
 	t.title("Where the sides lead")
-	rows := [][]string{{"SIDE", "OBJECT", "HASH", "REPLICASET", "PODS", "ENDPOINTS"}}
+	rows := [][]string{{"SIDE", "OBJECT", "HASH", "REPLICASET", "READY/WANTED", "ENDPOINTS"}}
 	for _, s := range t.r.Sides {
 		object := s.Object
 		if s.Subset != "" {
 			object += ", subset " + s.Subset
 		}
-		right := " (right)"
-		if !s.Right {
-			right = " (should be " + s.Wanted + ")"
-		}
 		endpoints := "?"
 		if s.Endpoints != nil {
 			endpoints = fmt.Sprint(*s.Endpoints)
 		}
-		rows = append(rows, []string{s.Role, object, orNone(s.Hash) + right, orNone(s.ReplicaSet), fmt.Sprintf("%d/%d", s.Available, s.Size), endpoints})
+		rows = append(rows, []string{s.Role, object, hashText(s), replicaSetText(s), podsText(s), endpoints})
 	}
 	t.rows(rows)
+}
+
+func hashText(s Side) string {
+	hash := orNone(s.Hash)
+	switch {
+	case s.HashUnknown != "":
+		hash = "?"
+	case s.Right:
+		return hash + " (right)"
+	}
+	return hash + " (should be " + orNone(s.Wanted) + ")"
+}
+
+func replicaSetText(s Side) string {
+	if s.PodsUnknown != "" {
+		return "?"
+	}
+	return orNone(s.ReplicaSet)
+}
+
+// podsText is ready/wanted; what the ReplicaSet is scaled to meanwhile is said where it is
+// something else.
+func podsText(s Side) string {
+	ready, wanted, size := fmt.Sprint(s.Available), "?", fmt.Sprint(s.Size)
+	if s.Intended != nil {
+		wanted = fmt.Sprint(*s.Intended)
+	}
+	switch {
+	case s.PodsUnknown != "":
+		return "?/" + wanted
+	case size == wanted:
+		return ready + "/" + wanted
+	}
+	return fmt.Sprintf("%s/%s (scaled to %s)", ready, wanted, size)
 }
 
 func (t *screen) mesh() {

@@ -18,6 +18,9 @@ const outside = "known to the running plugin only"
 // waiting is what the Rollout waits for, behind "Waits ". The first that has something to
 // say is right: what keeps all else from happening comes first.
 func (c *composer) waiting() string {
+	if c.Unread != nil {
+		return c.waitingInPart()
+	}
 	for _, about := range []func() string{
 		c.waitsForCorrection, c.waitsForObservation, c.waitsForValidSpec, c.waitsAfterAbort, c.waitsAtRest, c.waitsForStable,
 		c.waitsForPerson, c.waitsForPods, c.waitsForRequests, c.waitsForWriting, c.waitsForMesh, c.waitsForStep, c.waitsForGate,
@@ -27,6 +30,23 @@ func (c *composer) waiting() string {
 		}
 	}
 	return "for the controller's next reconcile"
+}
+
+// waitingInPart is what the Rollout alone tells, where not all could be read.
+func (c *composer) waitingInPart() string {
+	hidden := "whether anything holds it beside that cannot be told: " + c.Unread.Error()
+	for _, about := range []func() string{c.waitsForObservation, c.waitsForValidSpec} {
+		if text := about(); text != "" {
+			return text
+		}
+	}
+	if c.ro.Status.Abort {
+		return "for a person to retry it, or to set its template back: it is aborted; where its traffic is cannot be told: " + c.Unread.Error()
+	}
+	if text := c.paused(); text != "" {
+		return text + "; " + hidden
+	}
+	return "for something that cannot be told: " + c.Unread.Error()
 }
 
 // waitsForCorrection is what only a person can change.
@@ -56,6 +76,9 @@ func (c *composer) waitsForObservation() string {
 
 // waitsForValidSpec is about a spec with which the controller does nothing at all.
 func (c *composer) waitsForValidSpec() string {
+	if text := c.refusedPause(); text != "" {
+		return "for a correction, as the controller refuses the spec and does nothing: " + text
+	}
 	for _, condition := range c.ro.Status.Conditions {
 		if condition.Type == v1alpha1.InvalidSpec {
 			return "for a correction, as the controller refuses the spec and does nothing: " + condition.Message
@@ -64,10 +87,21 @@ func (c *composer) waitsForValidSpec() string {
 	return ""
 }
 
+// refusedPause is a pause of any step whose duration the controller does not accept, "" if
+// there is none. It reads one as -1 seconds, and its own message says that only.
+func (c *composer) refusedPause() string {
+	for i, step := range c.strategy().Steps {
+		if step.Pause != nil && step.Pause.DurationSeconds() < 0 {
+			return fmt.Sprintf("spec.strategy.canary.steps[%d].pause.duration is %q: write seconds, as 600, or a number with a unit, as 10m; not below 0", i, step.Pause.Duration.String())
+		}
+	}
+	return ""
+}
+
 // wrongStable is a stable side that leads elsewhere, "" if there is none: its traffic is then
 // not where the weights say.
 func (c *composer) wrongStable() string {
-	for _, side := range c.sides() {
+	for _, side := range sidesOf(c.e.Sides) {
 		if side.Role == "stable" && !side.Right {
 			return "for the stable side to lead to revision " + side.Wanted + ": " + wrongSide(side)
 		}
@@ -154,21 +188,25 @@ func (c *composer) paused() string {
 	if c.ro.Spec.Paused {
 		return "for a person to set spec.paused to false"
 	}
-	if len(c.ro.Status.PauseConditions) == 0 {
+	conditions := c.ro.Status.PauseConditions
+	for _, pause := range conditions {
+		if pause.Reason != v1alpha1.PauseReasonCanaryPauseStep {
+			return fmt.Sprintf("for a person to promote or abort it: it is paused since %s (%s)", clockTime(pause.StartTime.Time), pause.Reason)
+		}
+	}
+	if len(conditions) == 0 {
 		return ""
 	}
-	pause := c.ro.Status.PauseConditions[0]
-	if pause.Reason != v1alpha1.PauseReasonCanaryPauseStep {
-		return fmt.Sprintf("for a person to promote or abort it: it is paused since %s (%s)", clockTime(pause.StartTime.Time), pause.Reason)
+	step := c.current()
+	if step == nil || step.Pause == nil || step.Pause.Duration == nil {
+		return fmt.Sprintf("for a person to promote it: %s has no duration", c.at())
 	}
-	if seconds := c.pauseSeconds(); seconds > 0 {
-		long := time.Duration(seconds) * time.Second
-		if c.At.After(pause.StartTime.Add(long)) {
-			return "" // it is over: what keeps the controller from going on comes next
-		}
-		return fmt.Sprintf("for %s of %s to end, at %s", c.at(), long, clockTime(pause.StartTime.Add(long)))
+	long := time.Duration(step.Pause.DurationSeconds()) * time.Second
+	end := conditions[0].StartTime.Add(long)
+	if !c.At.Before(end) {
+		return "" // it is over: what keeps the controller from going on comes next
 	}
-	return fmt.Sprintf("for a person to promote it: %s has no duration", c.at())
+	return fmt.Sprintf("for %s of %s to end, at %s", c.at(), long, clockTime(end))
 }
 
 // at names the current step.
@@ -177,13 +215,6 @@ func (c *composer) at() string {
 		return "the pause"
 	}
 	return fmt.Sprintf("the pause of step %d of %d", c.step.Step, c.step.Steps)
-}
-
-func (c *composer) pauseSeconds() int32 {
-	if step := c.current(); step != nil && step.Pause != nil {
-		return step.Pause.DurationSeconds()
-	}
-	return 0
 }
 
 // current is the current step, nil if there is none.
@@ -222,8 +253,12 @@ func (c *composer) waitsForRequests() string {
 // waitsForWriting is about objects that are not what they are to be.
 func (c *composer) waitsForWriting() string {
 	for _, side := range c.e.Sides {
-		if side.Wanted != "" && side.Hash != side.Wanted && side.Waits != "" && side.Subset != "" {
+		switch {
+		case side.Subset == "" || side.Wanted == "" || side.Hash == side.Wanted:
+		case side.Waits != "":
 			return fmt.Sprintf("for the label of subset %s: %s", side.Subset, side.Waits)
+		default:
+			return fmt.Sprintf("for the plugin's next call, which lets subset %s name %s (it names %s)", side.Subset, side.Wanted, orNone(side.Hash))
 		}
 	}
 	switch {

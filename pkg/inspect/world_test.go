@@ -31,7 +31,7 @@ var now = time.Date(2026, 3, 4, 15, 16, 17, 0, time.UTC)
 
 // world is a cluster in memory.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	objects []unstructured.Unstructured
 	// refuse makes reads of a resource fail.
 	refuse map[string]error
@@ -45,6 +45,11 @@ var kinds = map[string]string{
 
 func forbidden(resource string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New(`User "jane" has no such right`))
+}
+
+// unserved is what an API server answers about a kind that it does not serve.
+func unserved() error {
+	return apierrors.NewGenericServerResponse(404, "get", schema.GroupResource{}, "", "404 page not found", 0, true)
 }
 
 // apply stores one document, in place of the one of its name.
@@ -101,11 +106,11 @@ func (w *world) Select(_ context.Context, resource schema.GroupVersionResource, 
 	}
 	labelled, err := labels.Parse(byLabels)
 	if err != nil {
-		w.t.Fatal(err)
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	fielded, err := fields.ParseSelector(byFields)
 	if err != nil {
-		w.t.Fatal(err)
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	var found []unstructured.Unstructured
 	for _, o := range w.objects {
@@ -255,7 +260,7 @@ func going(ro *v1alpha1.Rollout, step int32) *v1alpha1.Rollout {
 }
 
 // running is a world in which all is as it should be at 20.
-func running(t *testing.T) *world {
+func running(t testing.TB) *world {
 	w := &world{t: t, refuse: map[string]error{}}
 	w.store(rollout(""))
 	w.service("web", "")

@@ -39,6 +39,14 @@ var (
 	}
 )
 
+// unserved is found for every object, as it is not the Rollout alone that is refused.
+var unserved = &Check{
+	Code: "ARI0008", Severity: Error, Title: "A version or kind that its group does not have",
+	Happens: "The API server refuses the object: no matches for kind in version.",
+	Instead: "Write the apiVersion and the kind that the message names.",
+	Not:     "Only for the kinds that are looked at, in any version that API servers have had. Kinds of other groups are passed over, whatever their name.",
+}
+
 var inputChecks = []*Check{
 	unreadable, noObject, nameless, sameName, twice,
 	{
@@ -52,6 +60,7 @@ var inputChecks = []*Check{
 		Instead: "Correct the name or the indentation. The block under plugins is checked by ARI0101.",
 		Not:     "Only fields under spec are looked at. They are those of Argo Rollouts v1.10.1: a newer release may have more.",
 	},
+	unserved,
 }
 
 func wrongType(s *subject, tell tell) {

@@ -76,11 +76,11 @@ func (s *subject) placeError(route virtualservice.ManagedRoute) error {
 	var first error
 	asked, placed := false, false
 	for _, x := range s.services {
-		if len(x.routes) == 0 || s.patchError(x, x.routes) != nil {
+		if len(x.routes) == 0 || slices.ContainsFunc(s.patchErrors(x), func(err error) bool { return err != nil }) {
 			return nil
 		}
 		target := virtualservice.Target{Managed: []virtualservice.ManagedRoute{route}, ManagedNames: s.managed}
-		_, _, err := x.vs.Set(x.routes, s.split, target)
+		_, _, err := only(x.vs, x.routes).Set(x.routes, s.split, target)
 		asked = true
 		switch {
 		case err == nil:
@@ -126,9 +126,9 @@ func borrowedNames(s *subject, tell tell) {
 		if x.vs == nil || x.o.live() {
 			continue
 		}
-		for _, route := range x.vs.HTTP {
-			if route.Name != "" && slices.Contains(s.managed, route.Name) {
-				tell(x.o, fmt.Sprintf("spec.http[%d].name", route.Index), "route %q is in managedRoutes of %s", route.Name, s.o)
+		for _, name := range s.managed {
+			for _, route := range x.all.named(name) {
+				tell(x.o, fmt.Sprintf("spec.http[%d].name", route.Index), "route %q is in managedRoutes of %s", name, s.o)
 			}
 		}
 	}

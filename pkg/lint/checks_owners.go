@@ -43,24 +43,14 @@ func twoScalers(s *subject, tell tell) {
 	if s.o.at("spec", "replicas") == nil || s.o.live() {
 		return
 	}
-	for _, o := range slices.Concat(s.w.byKind[autoscalerKind], s.w.byKind[scaledObjectKind]) {
-		target := o.labels("spec", "scaleTargetRef")
-		if o.Namespace == s.o.Namespace && target["kind"] == rolloutKind.kind && target["name"] == s.o.Name {
-			tell(s.o, "spec.replicas", "%s scales the Rollout as well (%s)", o, o.place())
-		}
+	for _, o := range s.w.index.scalers[s.o.key] {
+		tell(s.o, "spec.replicas", "%s scales the Rollout as well (%s)", o, o.place())
 	}
 }
 
 func argoWithoutIgnore(s *subject, tell tell) {
-	var deployers []*object
-	for _, o := range slices.Concat(s.w.byKind[applicationKind], s.w.byKind[applicationSetKind]) {
-		if s.deployedBy(o, at(o.content, applicationSpec(o)...)) {
-			deployers = append(deployers, o)
-		}
-	}
-	s.tellWithoutRule(deployers, tell, func(o *object, kind string) (string, bool) {
-		path := applicationSpec(o)
-		return strings.Join(path, ".") + ".ignoreDifferences", ignores(at(o.content, path...), kind)
+	s.tellWithoutRule(s.applications(), tell, func(o *object) string {
+		return strings.Join(applicationSpec(o), ".") + ".ignoreDifferences"
 	})
 }
 
@@ -72,21 +62,25 @@ func applicationSpec(o *object) []string {
 	return []string{"spec"}
 }
 
+// applicationTarget is the namespace into which an Application deploys.
+func applicationTarget(o *object) string {
+	namespace, _ := at(o.at(applicationSpec(o)...), "destination", "namespace").(string)
+	return namespace
+}
+
 // tellWithoutRule reports each written kind for which none of the deployers has a rule:
-// in files it is not known which of them deploys the Rollout. has returns where a rule
-// would stand, and whether there is one.
-func (s *subject) tellWithoutRule(deployers []*object, tell tell, has func(*object, string) (string, bool)) {
+// in files it is not known which of them deploys the Rollout. field is where a rule
+// would stand.
+func (s *subject) tellWithoutRule(d deployment, tell tell, field func(*object) string) {
 	for _, kind := range s.writtenKinds() {
-		ruled := slices.ContainsFunc(deployers, func(o *object) bool { _, is := has(o, kind); return is })
-		if ruled || len(deployers) == 0 {
+		if d.ruled[kind] || len(d.by) == 0 {
 			continue
 		}
-		first, others := deployers[0], ""
-		if more := len(deployers) - 1; more > 0 {
+		others := ""
+		if more := len(d.by) - 1; more > 0 {
 			others = fmt.Sprintf(", nor in the %d others for its namespace", more)
 		}
-		field, _ := has(first, kind)
-		tell(first, field, "no rule for %s, of which the plugin changes fields for %s%s", kind, s.o, others)
+		tell(d.by[0], field(d.by[0]), "no rule for %s, of which the plugin changes fields for %s%s", kind, s.o, others)
 	}
 }
 
@@ -98,24 +92,27 @@ func (s *subject) writtenKinds() []string {
 	return []string{virtualServiceKind.kind, destinationRuleKind.kind}
 }
 
-// deployedBy tells whether an Application deploys the Rollout's routing. Argo CD
-// marks what it deploys; in files only the namespace tells.
-func (s *subject) deployedBy(app *object, spec any) bool {
+// applications are those that deploy the Rollout's routing. Argo CD marks what it
+// deploys; in files only the namespace tells.
+func (s *subject) applications() deployment {
+	all := s.w.index.applications
 	for _, x := range s.services {
 		if x.o != nil && x.o.live() {
 			tracking := x.o.labels("metadata", "annotations")["argocd.argoproj.io/tracking-id"]
 			name, _, _ := strings.Cut(tracking, ":")
-			return name == app.Name || name == app.Namespace+"_"+app.Name || x.o.labels("metadata", "labels")["app.kubernetes.io/instance"] == app.Name
+			return all.tracked(name, x.o.labels("metadata", "labels")["app.kubernetes.io/instance"])
 		}
 	}
-	namespace, _ := at(spec, "destination", "namespace").(string)
-	return namespace == s.o.Namespace && !s.o.live()
+	if s.o.live() {
+		return deployment{}
+	}
+	return all.into[s.o.Namespace]
 }
 
-// ignores tells whether there is any rule for the kind: what exactly it names is the
-// user's to say.
-func ignores(spec any, kind string) bool {
-	rules, _ := at(spec, "ignoreDifferences").([]any)
+// applicationIgnores tells whether there is any rule for the kind: what exactly it names
+// is the user's to say.
+func applicationIgnores(o *object, kind string) bool {
+	rules, _ := at(o.at(applicationSpec(o)...), "ignoreDifferences").([]any)
 	return slices.ContainsFunc(rules, func(rule any) bool {
 		named, _ := at(rule, "kind").(string)
 		return named == kind || named == "*"
@@ -123,15 +120,7 @@ func ignores(spec any, kind string) bool {
 }
 
 func fluxWithoutIgnore(s *subject, tell tell) {
-	var releases []*object
-	for _, o := range s.w.byKind[helmReleaseKind] {
-		if o.text("spec", "driftDetection", "mode") == "enabled" && s.releasedBy(o) {
-			releases = append(releases, o)
-		}
-	}
-	s.tellWithoutRule(releases, tell, func(o *object, kind string) (string, bool) {
-		return "spec.driftDetection.ignore", driftIgnores(o, kind)
-	})
+	s.tellWithoutRule(s.charts(), tell, func(*object) string { return "spec.driftDetection.ignore" })
 	for _, o := range s.written() {
 		name := o.labels("metadata", "labels")["kustomize.toolkit.fluxcd.io/name"]
 		how := strings.ToLower(o.labels("metadata", "annotations")["kustomize.toolkit.fluxcd.io/ssa"])
@@ -161,20 +150,30 @@ func (s *subject) written() []*object {
 	return all
 }
 
-// releasedBy tells whether a HelmRelease deploys the Rollout's routing: by the label
-// that Flux leaves, or in files by the namespace.
-func (s *subject) releasedBy(release *object) bool {
+// charts are the HelmReleases that deploy the Rollout's routing: by the label that Flux
+// leaves, or in files by the namespace.
+func (s *subject) charts() deployment {
 	for _, o := range s.written() {
 		if o.live() {
-			return o.labels("metadata", "labels")["helm.toolkit.fluxcd.io/name"] == release.Name
+			return s.w.index.charts.tracked("", o.labels("metadata", "labels")["helm.toolkit.fluxcd.io/name"])
 		}
 	}
-	target := release.text("spec", "targetNamespace")
-	if target == "" {
-		target = release.Namespace
+	if s.o.live() {
+		return deployment{}
 	}
-	return target == s.o.Namespace && !s.o.live()
+	return s.w.index.charts.into[s.o.Namespace]
 }
+
+// releaseTarget is the namespace into which a HelmRelease deploys.
+func releaseTarget(o *object) string {
+	if target := o.text("spec", "targetNamespace"); target != "" {
+		return target
+	}
+	return o.Namespace
+}
+
+// drifts tells a HelmRelease that leaves alone what others write.
+func drifts(o *object) bool { return o.text("spec", "driftDetection", "mode") != "enabled" }
 
 func driftIgnores(release *object, kind string) bool {
 	return slices.ContainsFunc(release.list("spec", "driftDetection", "ignore"), func(rule any) bool {

@@ -132,21 +132,31 @@ func pathIn(err error) string {
 	return path
 }
 
-// unsharedWeights computes the patch of each weight that the steps ask for, and
-// keeps the first error.
 func unsharedWeights(s *subject, tell tell) {
 	for _, x := range s.services {
-		for i := range x.routes {
-			if err := s.patchError(x, x.routes[i:i+1]); err != nil {
+		for i, err := range s.patchErrors(x) {
+			if err != nil {
 				tell(x.o, routeField(x.routes[i], ".route"), "%s", about(x.o, err))
 			}
 		}
 	}
 }
 
+// patchErrors computes the patch of each weight that the steps ask for, and keeps the
+// first error of each route.
+func (s *subject) patchErrors(x *routed) []error {
+	if x.unshared == nil {
+		for i := range x.routes {
+			x.unshared = append(x.unshared, s.patchError(x, x.routes[i:i+1]))
+		}
+	}
+	return x.unshared
+}
+
 func (s *subject) patchError(x *routed, routes []virtualservice.Route) error {
+	among := only(x.vs, routes)
 	for _, weight := range s.weights() {
-		_, _, err := x.vs.Set(routes, s.split, virtualservice.Target{Canary: weight, ManagedNames: s.managed})
+		_, _, err := among.Set(routes, s.split, virtualservice.Target{Canary: weight, ManagedNames: s.managed})
 		if err != nil {
 			return err
 		}

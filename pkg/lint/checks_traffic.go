@@ -31,10 +31,10 @@ var trafficChecks = []*Check{
 		Not:     "Destinations with weight 0 are not counted.",
 	},
 	{
-		Code: "ARI0220", Severity: Error, Title: "Another VirtualService for the same host", judge: sameHost,
+		Code: "ARI0220", Severity: Error, Title: "Another VirtualService for the same host", judge: sameHost, bounded: true,
 		Happens:   "For sidecars Istio takes one of the two for the whole host, by age, and ignores the other: the weights may have no effect.",
 		Instead:   "Put the routes into one VirtualService, or make the other one a delegate without hosts.",
-		Not:       "VirtualServices of a gateway are merged and may share a host; so may two that are exported to different namespaces. Only equal hosts are compared, no wildcards.",
+		Not:       "VirtualServices of a gateway are merged and may share a host; so may two that are exported to different namespaces. Only equal hosts are compared, no wildcards. Of one Rollout 20 are told; a note says that there are more.",
 		Elsewhere: "Istio IST0109, Kiali KIA1106",
 	},
 	{
@@ -45,10 +45,10 @@ var trafficChecks = []*Check{
 		Elsewhere: "Istio IST0130",
 	},
 	{
-		Code: "ARI0222", Severity: Warning, Title: "A route to the host without its subset", judge: withoutSubset,
+		Code: "ARI0222", Severity: Warning, Title: "A route to the host without its subset", judge: withoutSubset, bounded: true,
 		Happens:   "Requests that take this route go to stable and canary pods alike, by the number of pods and not by weight: an aborted or held canary still gets them.",
 		Instead:   "Give the route both subsets and let the Rollout handle it, or name the stable subset.",
-		Not:       "Not for a split by Services, and not for destinations with weight 0 beside others.",
+		Not:       "Not for a split by Services, and not for destinations with weight 0 beside others. Of one Rollout 20 are told; a note says that there are more.",
 		Elsewhere: "Istio IST0140",
 	},
 	{
@@ -57,10 +57,10 @@ var trafficChecks = []*Check{
 		Instead: "Give each Rollout routes, subsets and names of managed routes of its own.",
 	},
 	{
-		Code: "ARI0224", Severity: Info, Title: "A route to a Service of both sides", judge: rootService,
+		Code: "ARI0224", Severity: Info, Title: "A route to a Service of both sides", judge: rootService, bounded: true,
 		Happens: "Requests that take this route go to stable and canary pods alike, by the number of pods and not by weight. A gateway does not follow the routes that the mesh has for that Service.",
 		Instead: "Give the route both Services and let the Rollout handle it, or name the stable Service.",
-		Not:     "Only for a split by Services (with subsets it is ARI0222), for Services in the input whose selector matches the pod template, and not for destinations with weight 0 beside others.",
+		Not:     "Only for a split by Services (with subsets it is ARI0222), for Services in the input whose selector matches the pod template, and not for destinations with weight 0 beside others. Of one Rollout 20 are told; a note says that there are more.",
 	},
 }
 
@@ -95,17 +95,7 @@ func (w *world) unfinished(host string) bool {
 	default:
 		return false
 	}
-	return !w.entryNames(host)
-}
-
-// entryNames tells whether a ServiceEntry has the host as it is written.
-func (w *world) entryNames(host string) bool {
-	return slices.ContainsFunc(w.byKind[serviceEntryKind], func(o *object) bool {
-		return slices.ContainsFunc(o.texts("spec", "hosts"), func(entry string) bool {
-			suffix, wild := strings.CutPrefix(entry, "*")
-			return strings.EqualFold(entry, host) || wild && strings.HasSuffix(host, suffix)
-		})
-	})
+	return !w.index.named(host)
 }
 
 // finished says what to write in place of an unfinished host.
@@ -125,7 +115,7 @@ func destinationField(route virtualservice.Route, d virtualservice.Destination, 
 func (w *world) serviceOf(host, namespace string) (o *object, missing bool) {
 	canonical := w.canonical(host, namespace)
 	ns, name, ok := hostname.Service(canonical, w.options.ClusterDomain)
-	if !ok || w.entryFor(canonical) || w.entryNames(host) {
+	if !ok || w.index.entries[w.hostKey(canonical)] || w.index.named(host) {
 		return nil, false
 	}
 	if strings.Count(canonical, ".") == 1 && !w.namespaces[ns] {
@@ -137,15 +127,6 @@ func (w *world) serviceOf(host, namespace string) (o *object, missing bool) {
 func (w *world) hostMissing(host, namespace string) bool {
 	_, missing := w.serviceOf(host, namespace)
 	return missing
-}
-
-// entryFor tells whether a ServiceEntry brings the host.
-func (w *world) entryFor(canonical string) bool {
-	return slices.ContainsFunc(w.byKind[serviceEntryKind], func(o *object) bool {
-		return slices.ContainsFunc(o.texts("spec", "hosts"), func(host string) bool {
-			return w.same(w.canonical(host, o.Namespace), canonical)
-		})
-	})
 }
 
 func missingPorts(s *subject, tell tell) {
@@ -179,7 +160,7 @@ func portsOf(service *object) []int64 {
 func foreignDestinations(s *subject, tell tell) {
 	for _, x := range s.services {
 		for i, route := range x.routes {
-			if s.patchError(x, x.routes[i:i+1]) != nil {
+			if s.patchErrors(x)[i] != nil {
 				continue // ARI0208
 			}
 			for _, d := range route.Destinations {
@@ -215,15 +196,19 @@ func (s *subject) owns(d virtualservice.Destination, namespace string) bool {
 
 func sameHost(s *subject, tell tell) {
 	for _, x := range s.services {
-		if x.o == nil {
+		if x.o == nil || !forSidecars(x.o) {
 			continue
 		}
-		for _, other := range s.w.byKind[virtualServiceKind] {
-			if other == x.o || !forSidecars(other) || !forSidecars(x.o) || !exportsMeet(x.o, other) {
-				continue
-			}
-			if host, i := s.w.sharedHost(x.o, other); i >= 0 {
-				tell(x.o, fmt.Sprintf("spec.hosts[%d]", i), "%s is for host %s too, %s", other, host, other.place())
+		told := map[*object]bool{x.o: true}
+		for i, host := range x.o.texts("spec", "hosts") {
+			for other := range s.w.index.rivals(x.o, s.w.keyOf(host, x.o.Namespace)) {
+				if told[other] {
+					continue
+				}
+				told[other] = true
+				if !tell(x.o, fmt.Sprintf("spec.hosts[%d]", i), "%s is for host %s too, %s", other, host, other.place()) {
+					return
+				}
 			}
 		}
 	}
@@ -233,15 +218,6 @@ func sameHost(s *subject, tell tell) {
 func forSidecars(o *object) bool {
 	gateways := o.texts("spec", "gateways")
 	return len(gateways) == 0 || slices.Contains(gateways, "mesh")
-}
-
-// exportsMeet tells whether one client can see both.
-func exportsMeet(a, b *object) bool {
-	return slices.ContainsFunc(exportsOf(a), func(scope string) bool {
-		return slices.ContainsFunc(exportsOf(b), func(other string) bool {
-			return scope == other || scope == "*" || other == "*"
-		})
-	})
 }
 
 // exportsOf are the namespaces that see an object, "*" for all.
@@ -258,27 +234,17 @@ func exportsOf(o *object) []string {
 	return scopes
 }
 
-// sharedHost is a host of a that b has too, and its place in a; -1 if there is none.
-func (w *world) sharedHost(a, b *object) (string, int) {
-	others := b.texts("spec", "hosts")
-	for i, host := range a.texts("spec", "hosts") {
-		for _, other := range others {
-			if w.same(w.canonical(host, a.Namespace), w.canonical(other, b.Namespace)) {
-				return host, i
-			}
-		}
-	}
-	return "", -1
-}
-
 func catchAll(s *subject, tell tell) {
 	for _, x := range s.services {
 		for _, route := range x.routes {
 			if route.Protocol != virtualservice.HTTP {
 				continue
 			}
-			for _, before := range x.vs.HTTP[:route.Index] {
-				if !slices.Contains(s.managed, before.Name) && unconditional(before.Raw) {
+			for _, before := range x.all.open() {
+				if before.Index >= route.Index {
+					break
+				}
+				if !slices.Contains(s.managed, before.Name) {
 					tell(x.o, routeField(route, ""), "route %s comes after route %s, which takes every request", route, before)
 					break
 				}

@@ -1,10 +1,11 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
-	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
 
@@ -33,41 +34,106 @@ type outcome struct {
 // choose asks the plugin's own selection, entry by entry, so that the trouble of one
 // does not hide that of another.
 func (s *subject) choose(x *routed) {
-	selection := virtualservice.Selection{Managed: s.managed, AllMatching: x.want.AllMatchingRoutes}
-	listed := false
 	for i, name := range x.want.Routes {
-		listed = true
-		s.chooseOne(x, fmt.Sprintf("%s.routes[%d]", x.at, i), virtualservice.Selection{Managed: s.managed, HTTP: []string{name}},
-			named(x.vs.HTTP, name))
+		s.chooseListed(x, fmt.Sprintf("%s.routes[%d]", x.at, i), virtualservice.Selection{Managed: s.managed, HTTP: []string{name}}, x.all.named(name))
 	}
 	for i, want := range x.want.TLSRoutes {
-		listed = true
 		tls := virtualservice.TLSRoute{Port: want.Port, SNIHosts: want.SNIHosts}
-		s.chooseOne(x, fmt.Sprintf("%s.tlsRoutes[%d]", x.at, i), virtualservice.Selection{Managed: s.managed, TLS: []virtualservice.TLSRoute{tls}},
-			meant(x.vs.TLS, want))
+		s.chooseListed(x, fmt.Sprintf("%s.tlsRoutes[%d]", x.at, i), virtualservice.Selection{Managed: s.managed, TLS: []virtualservice.TLSRoute{tls}}, x.all.tls(want))
 	}
 	for i, want := range x.want.TCPRoutes {
-		listed = true
 		tcp := virtualservice.TCPRoute{Port: want.Port}
-		s.chooseOne(x, fmt.Sprintf("%s.tcpRoutes[%d]", x.at, i), virtualservice.Selection{Managed: s.managed, TCP: []virtualservice.TCPRoute{tcp}},
-			meant(x.vs.TCP, config.TLSRoute{Port: want.Port}))
+		s.chooseListed(x, fmt.Sprintf("%s.tcpRoutes[%d]", x.at, i), virtualservice.Selection{Managed: s.managed, TCP: []virtualservice.TCPRoute{tcp}}, x.all.tcp(want.Port))
 	}
-	if !listed {
-		s.chooseOne(x, x.at, selection, s.onlyRoute(x))
+	if len(x.want.Routes)+len(x.want.TLSRoutes)+len(x.want.TCPRoutes) == 0 {
+		s.chooseUnlisted(x)
 	}
 }
 
-// chooseOne keeps what the selection gives. candidate is the route that it is about
-// if it gives none; nil if there is no such route.
-func (s *subject) chooseOne(x *routed, at string, selection virtualservice.Selection, candidate *virtualservice.Route) {
-	routes, err := x.vs.Select(selection, s.split)
-	o := outcome{at: at, err: err, route: candidate}
-	if err != nil {
-		o.trouble = troubleWith(x.vs, candidate, len(selection.HTTP)+len(selection.TLS)+len(selection.TCP) > 0)
+// chooseListed keeps what the selection gives for an entry of a list. candidates are the
+// routes that it means.
+func (s *subject) chooseListed(x *routed, at string, selection virtualservice.Selection, candidates []*virtualservice.Route) {
+	o := outcome{at: at}
+	var chosen []virtualservice.Route
+	if len(candidates) > 0 {
+		o.route = candidates[0]
+		chosen, o.err = only(x.vs, copies(candidates)).Select(selection, s.split)
+	} else {
+		o.err = s.refusal(x.vs, selection)
 	}
+	if o.err != nil {
+		o.trouble = troubleWith(x.vs, o.route, true)
+	}
+	x.take(o, chosen)
+}
+
+// mostNamed is how many routes the selection's errors name.
+const mostNamed = 20
+
+// refusal is what the selection says of routes that are not there, without the look at
+// all others that it would take for each of thousands of Rollouts.
+func (s *subject) refusal(vs *virtualservice.VirtualService, selection virtualservice.Selection) error {
+	few := *vs
+	few.HTTP, few.TLS, few.TCP = first(vs.HTTP), first(vs.TLS), first(vs.TCP)
+	_, err := few.Select(selection, s.split)
+	_, without := only(vs, nil).Select(selection, s.split)
+	if err == nil || without == nil || err.Error() == without.Error() {
+		return err // it is about something else than the routes that there are
+	}
+	list := vs.HTTP
+	switch {
+	case len(selection.TLS) > 0:
+		list = vs.TLS
+	case len(selection.TCP) > 0:
+		list = vs.TCP
+	}
+	if more := len(list) - mostNamed; more > 0 {
+		return fmt.Errorf("%w and %d more", err, more)
+	}
+	return err
+}
+
+func first(routes []virtualservice.Route) []virtualservice.Route {
+	return routes[:min(len(routes), mostNamed)]
+}
+
+// chooseUnlisted keeps what the selection gives where no route is listed.
+func (s *subject) chooseUnlisted(x *routed) {
+	selection := virtualservice.Selection{Managed: s.managed, AllMatching: x.want.AllMatchingRoutes}
+	o := outcome{at: x.at, route: s.onlyRoute(x)}
+	if few := s.matching(x); len(few) > 0 {
+		if chosen, err := only(x.vs, few).Select(selection, s.split); err == nil {
+			x.take(o, chosen)
+			return
+		}
+	}
+	var chosen []virtualservice.Route
+	if chosen, o.err = x.vs.Select(selection, s.split); o.err != nil {
+		o.trouble = troubleWith(x.vs, o.route, false)
+	}
+	x.take(o, chosen)
+}
+
+// matching are the routes among which allMatchingRoutes finds its own; none without it.
+func (s *subject) matching(x *routed) []virtualservice.Route {
+	if !x.want.AllMatchingRoutes {
+		return nil
+	}
+	few := map[place]virtualservice.Route{}
+	for _, route := range x.all.holding(s.w, s.sides()) {
+		few[placeOf(route)] = *route
+	}
+	return slices.SortedFunc(maps.Values(few), func(a, b virtualservice.Route) int {
+		return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Index, b.Index))
+	})
+}
+
+// take adds the chosen routes, each once.
+func (x *routed) take(o outcome, chosen []virtualservice.Route) {
 	x.outcomes = append(x.outcomes, o)
-	for _, route := range routes {
-		if !slices.ContainsFunc(x.routes, func(r virtualservice.Route) bool { return r.Protocol == route.Protocol && r.Index == route.Index }) {
+	for _, route := range chosen {
+		if at := placeOf(&route); !x.handled[at] {
+			x.handled[at] = true
 			x.routes = append(x.routes, route)
 		}
 	}
@@ -89,38 +155,6 @@ func troubleWith(vs *virtualservice.VirtualService, route *virtualservice.Route,
 		return answers
 	}
 	return destinations
-}
-
-func named(routes []virtualservice.Route, name string) *virtualservice.Route {
-	for i := range routes {
-		if routes[i].Name == name {
-			return &routes[i]
-		}
-	}
-	return nil
-}
-
-// meant is the first tls or tcp route with this port and, if any are listed, these
-// SNI hosts.
-func meant(routes []virtualservice.Route, want config.TLSRoute) *virtualservice.Route {
-	for i := range routes {
-		var hosts []string
-		ports := true
-		for _, match := range routes[i].Matches {
-			hosts, ports = append(hosts, match.SNIHosts...), ports && match.Port == want.Port
-		}
-		if !ports || len(routes[i].Matches) == 0 && want.Port != 0 {
-			continue
-		}
-		if len(want.SNIHosts) == 0 || sameSet(hosts, want.SNIHosts) {
-			return &routes[i]
-		}
-	}
-	return nil
-}
-
-func sameSet(a, b []string) bool {
-	return slices.Equal(slices.Compact(slices.Sorted(slices.Values(a))), slices.Compact(slices.Sorted(slices.Values(b))))
 }
 
 // onlyRoute is the route that is meant when none is listed: the only one there is.

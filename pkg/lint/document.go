@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -98,15 +95,32 @@ func documents(text []byte) []document {
 	return all
 }
 
-// hinted adds what a template needs, which is no YAML before it is rendered. command is
-// how a person calls the program.
+// hinted adds what a template needs, which is no YAML before it is rendered, and what the
+// shortened texts of documentation are. command is how a person calls the program.
 func (d document) hinted(err error, command string) error {
 	var f fault
-	if errors.As(err, &f) && bytes.Contains(d.text, []byte("{{")) {
+	switch {
+	case !errors.As(err, &f):
+		return err
+	case bytes.Contains(d.text, []byte("{{")):
 		f.message += "; it looks like a template: render it first, as in: helm template . | " + command + " lint -f -"
-		return f
+	case d.shortened() > 0:
+		f.message += fmt.Sprintf("; in line %d three dots stand for something left out: write it out", d.before+d.shortened())
 	}
-	return err
+	return f
+}
+
+// shortened is the first line that holds three dots only, further in than the mark of a
+// document's end; 0 if there is none.
+func (d document) shortened() int {
+	line := 0
+	for text := range bytes.Lines(d.text) {
+		line++
+		if bytes.Equal(bytes.TrimSpace(text), []byte("...")) {
+			return line
+		}
+	}
+	return 0
 }
 
 // marks tells a line that begins or ends a document.
@@ -137,49 +151,44 @@ func (d document) parse() (root *yaml.Node, err error) {
 			root, err = nil, fault{line: d.before + 1, message: fmt.Sprintf("cannot be read as YAML: %v", r)}
 		}
 	}()
-	var node, more yaml.Node
-	decoder := yaml.NewDecoder(bytes.NewReader(d.text))
-	if err := decoder.Decode(&node); errors.Is(err, io.EOF) {
-		return nil, nil
-	} else if err != nil {
+	node, more, err := decode(d.text)
+	if err != nil {
 		return nil, d.fault(err)
 	}
-	// Two JSON texts, one after another, are no YAML, and the second must not be lost.
-	if err := decoder.Decode(&more); err == nil {
-		return nil, fault{line: d.before + more.Line, message: "a second text begins here: put a line with --- before it"}
-	} else if !errors.Is(err, io.EOF) {
-		return nil, d.fault(err)
-	}
-	if node.Kind != yaml.DocumentNode || len(node.Content) == 0 {
+	lines := linesOf(d.text)
+	switch {
+	case more != nil:
+		return nil, fault{line: d.before + lines.at(more.Line), message: "a second text begins here: put a line with --- before it"}
+	case node == nil || node.Kind != yaml.DocumentNode || len(node.Content) == 0:
 		return nil, nil
 	}
-	d.shift(node.Content[0])
+	d.shift(node.Content[0], lines)
 	return node.Content[0], nil
+}
+
+// decode reads one document, nil if there is none. Two JSON texts, one after another,
+// are no YAML, and the second must not be lost: it is more.
+func decode(text []byte) (node, more *yaml.Node, err error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	node, more = &yaml.Node{}, &yaml.Node{}
+	if err := decoder.Decode(node); errors.Is(err, io.EOF) {
+		return nil, nil, nil
+	} else if err != nil {
+		return nil, nil, err
+	}
+	if err := decoder.Decode(more); errors.Is(err, io.EOF) {
+		return node, nil, nil
+	} else if err != nil {
+		return nil, nil, err
+	}
+	return node, more, nil
 }
 
 // shift counts lines from the start of the file. Each node is reached once: the
 // content of an alias is not below it.
-func (d document) shift(node *yaml.Node) {
-	node.Line += d.before
+func (d document) shift(node *yaml.Node, lines lines) {
+	node.Line = d.before + lines.at(node.Line)
 	for _, below := range node.Content {
-		d.shift(below)
+		d.shift(below, lines)
 	}
-}
-
-var atLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-
-// fault gives a parser's error the line of the file.
-func (d document) fault(err error) fault {
-	text := err.Error()
-	found := atLine.FindStringSubmatch(text)
-	line := d.before + 1
-	if len(found) > 1 && found[1] != "" {
-		number, _ := strconv.Atoi(found[1])
-		line = d.before + max(number, 1)
-	}
-	message := "not valid YAML: " + strings.TrimPrefix(text, strings.Join(found[:min(len(found), 1)], ""))
-	if bytes.HasPrefix(bytes.TrimSpace(d.text), []byte("{")) && strings.Contains(text, "<document start>") {
-		message += "; several JSON texts in one file need a line with --- between them"
-	}
-	return fault{line: line, message: message}
 }

@@ -150,6 +150,10 @@ var grid = map[string]cell{
 		finds: edit(routing, "      trafficRoting: {}\n"+routing), near: edit("  name: web\n  namespace: shop\nspec:\n  replicas", "  name: web\n  namespace: shop\n  owner: me\nspec:\n  replicas"),
 		field: "canary.trafficRoting", says: "no field",
 	},
+	"ARI0008": {
+		finds: edit("argoproj.io/v1alpha1\nkind: Rollout", "argoproj.io/v1beta1\nkind: Rollout"), near: edit("networking.istio.io/v1\nkind: VirtualService", "networking.istio.io/v1alpha3\nkind: VirtualService"),
+		field: "apiVersion", says: "there is no Rollout of argoproj.io/v1beta1, but of argoproj.io/v1alpha1",
+	},
 	"ARI0101": {
 		finds: edit(block, block+"            guard: {mode: Offf}\n"), near: edit(block, block+"            guard: {mode: \"Off\"}\n"),
 		field: "guard.mode", says: "did you mean Off?",

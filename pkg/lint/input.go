@@ -156,6 +156,9 @@ func childOf(root *yaml.Node, name string) (*yaml.Node, int) {
 
 // keep adds an object that checks look at.
 func (in *Input) keep(o *object) {
+	if field, message := versionError(o); message != "" {
+		in.add(unserved, o.file, o.line(field), o.String(), field, message)
+	}
 	if !o.known() {
 		return
 	}

@@ -156,7 +156,7 @@ func TestWhatCannotBeReadIsSaidWithItsLine(t *testing.T) {
 		line int
 		says string
 	}{
-		"no YAML":                           {"a: b\nc: [1, 2\nd: e\n", 1, "not valid YAML"},
+		"no YAML":                           {"a: b\nc: [1, 2\nd: e\n", 2, "not valid YAML"},
 		"tabs":                              {"a:\n\tb: c\n", 2, "not valid YAML"},
 		"a binary file":                     {"a: b\n\x00\x01", 2, "is no UTF-8 text"},
 		"Latin-1":                           {"a: b\nc: caf\xe9\n", 2, "is no UTF-8 text"},
@@ -186,7 +186,9 @@ func TestWhatCannotBeReadIsSaidWithItsLine(t *testing.T) {
 		"a field that stands twice":         {"apiVersion: v1\nkind: Pod\nkind: Pod\n", 3, "stands twice"},
 		"the second of several documents":   {"# a\n---\nb: [\n---\nc: d\n", 3, "not valid YAML"},
 		"a repeated field in a JSON text":   {`{"apiVersion": "v1", "kind": "Pod",` + "\n" + `"kind": "Pod"}`, 2, "stands twice"},
-		"two JSON texts, one after another": {"{\"a\": 1}\n{\"b\": 2}\n", 1, "several JSON texts in one file need a line with ---"},
+		"two JSON texts, one after another": {"{\"a\": 1}\n{\"b\": 2}\n", 2, "several JSON texts in one file need a line with ---"},
+		"what documentation leaves out":     {"# a\nb:\n- c: 5\n  ...\n  d: 1\n", 4, "in line 4 three dots stand for something left out"},
+		"three dots in a text":              {"a: \"...\"\nb: [\n", 2, "did not find expected node content"},
 		"a template, with the command":      {"a: {{ .Values.a }}\n", 1, "helm template . | rollouts-plugin-trafficrouter-istio lint -f -"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -202,6 +204,70 @@ func TestWhatCannotBeReadIsSaidWithItsLine(t *testing.T) {
 				t.Errorf("%+v", f)
 			}
 		})
+	}
+}
+
+// spoilt are texts that cannot be read; a ^ marks the beginning of the line to report.
+var spoilt = map[string]string{
+	"an alias of nothing":                  "a: 1\nb:\n^  c: *nope\nd: 1\n",
+	"an alias of nothing in a comment":     "a: 1\n# *nope\nb: \"*nope\"\n^c: *nope\n",
+	"an alias of nothing within brackets":  "a: [\n1,\n^*nope,\n2]\n",
+	"an alias before its anchor":           "^a: *b\nb: &b 1\n",
+	"an alias of nothing twice":            "a: 1\n^b: *x\nc: *x\n",
+	"an open bracket":                      "a: 1\n^b: [1, 2\nc: 3\n",
+	"an open bracket behind comments":      "a: 1\n# b\n\n^b: [1, 2\nc: 3\n",
+	"an open brace":                        "a: 1\nb:\n^  c: {d: 1\ne: 2\n",
+	"a bracket too many":                   "a: 1\n^b: ]\nc: 2\n",
+	"an open quote":                        "a: 1\n^b: \"c\nd: e\n",
+	"an entry too far out":                 "a:\n  b:\n  - c\n^ d: e\n",
+	"a text too far out":                   "a: 1\nb: |\n  c\n^ d\n",
+	"a field among the entries of a list":  "a:\n- b\n- c\n- d: 1\n  e: 2\n^  - f\ng: 1\n",
+	"a field too far in":                   "a: 1\n^ b: 2\n",
+	"two colons":                           "a: 1\n^b: c: d\n",
+	"a tab":                                "a:\n^\tb: c\n",
+	"a word without a colon":               "a: 1\n^bc\nd: 1\n",
+	"a character that YAML keeps":          "a: 1\n^b: @c\n",
+	"a control character":                  "a: 1\nb: 2\n^c: \x01\n",
+	"a tag of nowhere":                     "a: 1\n^b: !e!x y\n",
+	"a name that is a list":                "a: 1\n^? [b]\n: c\n",
+	"a field twice":                        "apiVersion: v1\nkind: Pod\n^kind: Pod\n",
+	"a number that JSON cannot hold":       "a: 1\nb:\n^- .inf\n",
+	"the last line, without a line end":    "a: 1\n^b: *nope",
+	"JSON without a comma":                 "{\"a\": 1\n^\"b\": 2}\n",
+	"an entry of a List":                   "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Service\n^  metadata: {namespace: a}\n- kind: 3\n",
+	"an entry of a List, with a bad alias": "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n-\n^  metadata: *nope\n",
+}
+
+func TestTheLineIsThatOfTheMistakeWhateverStandsBefore(t *testing.T) {
+	before := map[string]string{
+		"alone": "", "after comments": "# a\n\n# b: [\n", "after a document": "a: 1\n---\n", "after one that ends": "a: 1\n...\n",
+		"after one that cannot be read": "a: [\n---\n", "after a byte order mark": "\ufeff", "after a mark and a comment": "\ufeff# a\n---\n",
+		"after a directive": "%YAML 1.1\n---\n", "after separators of Unicode": "# a\u2028# b\u2029# c\u0085# d\n",
+	}
+	for sentence, marked := range spoilt {
+		for where, front := range before {
+			for ends, end := range map[string]string{"": "\n", ", Windows": "\r\n"} {
+				t.Run(sentence+" "+where+ends, func(t *testing.T) {
+					text, rest, _ := strings.Cut(front+marked, "^")
+					want := strings.Count(text, "\n") + 1
+					for _, f := range lintText(strings.ReplaceAll(text+rest, "\n", end)).Findings {
+						if f.Line == want {
+							return
+						}
+					}
+					t.Errorf("want line %d, found %+v", want, lintText(strings.ReplaceAll(text+rest, "\n", end)).Findings)
+				})
+			}
+		}
+	}
+}
+
+func TestLinesAreThoseOfTheFileWhateverYAMLTakesForOne(t *testing.T) {
+	for sentence, put := range map[string]string{"a separator of lines": "# a\u2028# b\n", "a separator of paragraphs": "# \u2029# b\n", "a next line": "# \u0085\u0085\n", "a carriage return": "# a\r# b\n"} {
+		got := lintText(put + faultyBase()).Findings
+		if len(got) == 0 || got[0].Line != 21 {
+			t.Errorf("%s: found %+v", sentence, got)
+		}
 	}
 }
 
@@ -249,6 +315,48 @@ func TestOtherPeoplesObjectsArePassedOver(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			if report := lintText(text); len(report.Findings)+len(report.Notes)+report.Rollouts > 0 {
 				t.Errorf("%+v", report)
+			}
+		})
+	}
+}
+
+func TestAVersionOrKindThatThereIsNotIsSaid(t *testing.T) {
+	for sentence, tc := range map[string]struct{ version, kind, field, says string }{
+		"a Rollout of a version to come":  {"argoproj.io/v1beta1", "Rollout", "apiVersion", "no Rollout of argoproj.io/v1beta1, but of argoproj.io/v1alpha1"},
+		"a Rollout of no version":         {"argoproj.io/", "Rollout", "apiVersion", "no Rollout of argoproj.io/,"},
+		"a Rollout of a group alone":      {"argoproj.io", "Rollout", "apiVersion", "no Rollout of argoproj.io, but of argoproj.io/v1alpha1; the object was not"},
+		"a Rollout of a version alone":    {"v1alpha1", "Rollout", "apiVersion", "but of argoproj.io/v1alpha1"},
+		"a Rollout in small letters":      {"argoproj.io/v1alpha1", "rollout", "kind", "has no kind rollout, but Rollout"},
+		"Rollouts":                        {"argoproj.io/v1alpha1", "Rollouts", "kind", "but Rollout"},
+		"a VirtualService of v2":          {"networking.istio.io/v2", "VirtualService", "apiVersion", "but of networking.istio.io/v1, networking.istio.io/v1beta1, networking.istio.io/v1alpha3"},
+		"a VirtualService of the core":    {"v1", "VirtualService", "apiVersion", "no VirtualService of v1, but of networking.istio.io/v1,"},
+		"a Virtualservice":                {"networking.istio.io/v1", "Virtualservice", "kind", "but VirtualService"},
+		"a DestinationRule of v1beta2":    {"networking.istio.io/v1beta2", "DestinationRule", "apiVersion", "no DestinationRule of networking.istio.io/v1beta2"},
+		"a ServiceEntry of v3":            {"networking.istio.io/v3", "ServiceEntry", "apiVersion", "no ServiceEntry"},
+		"a Service of v2":                 {"v2", "Service", "apiVersion", "no Service of v2, but of v1"},
+		"a service":                       {"v1", "service", "kind", "but Service"},
+		"a Deployment of apps/v2":         {"apps/v2", "Deployment", "apiVersion", "no Deployment of apps/v2"},
+		"an autoscaler of v3":             {"autoscaling/v3", "HorizontalPodAutoscaler", "apiVersion", "but of autoscaling/v2,"},
+		"a Service of another's":          {"serving.knative.dev/v1", "Service", "", ""},
+		"a Rollout of another's":          {"example.com/v7", "Rollout", "", ""},
+		"an Application of nobody's":      {"v1", "Application", "", ""},
+		"an autoscaler of a version past": {"autoscaling/v2beta2", "HorizontalPodAutoscaler", "", ""},
+		"an Experiment":                   {"argoproj.io/v1alpha1", "Experiment", "", ""},
+		"a Gateway of Istio's":            {"networking.istio.io/v1", "Gateway", "", ""},
+		"a VirtualService of v1alpha3":    {"networking.istio.io/v1alpha3", "VirtualService", "", ""},
+		"a Pod of the core":               {"v1", "Pod", "", ""},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			findings := lintText("# a\napiVersion: " + tc.version + "\nkind: " + tc.kind + "\nmetadata: {name: web}\n").Findings
+			if tc.says == "" {
+				if len(findings) > 0 {
+					t.Errorf("found %+v", findings)
+				}
+				return
+			}
+			line := map[string]int{"apiVersion": 2, "kind": 3}[tc.field]
+			if len(findings) != 1 || findings[0].Code != "ARI0008" || findings[0].Line != line || findings[0].Field != tc.field || !strings.Contains(findings[0].Message, tc.says) {
+				t.Errorf("found %+v", findings)
 			}
 		})
 	}

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -27,11 +26,6 @@ var (
 	applicationSetKind  = groupKind{"argoproj.io", "ApplicationSet"}
 	helmReleaseKind     = groupKind{"helm.toolkit.fluxcd.io", "HelmRelease"}
 )
-
-var knownKinds = []groupKind{
-	rolloutKind, virtualServiceKind, destinationRuleKind, serviceEntryKind, serviceKind, namespaceKind, deploymentKind,
-	autoscalerKind, scaledObjectKind, applicationKind, applicationSetKind, helmReleaseKind,
-}
 
 // key tells objects apart.
 type key struct {
@@ -85,8 +79,6 @@ func withNamespace(content map[string]any, namespace string) map[string]any {
 	out["metadata"] = metadata
 	return out
 }
-
-func (o *object) known() bool { return slices.Contains(knownKinds, o.groupKind) }
 
 // String is "Kind namespace/name", as far as there is that.
 func (o *object) String() string {

@@ -21,12 +21,15 @@ type Check struct {
 
 	// judge is nil for what is found while reading. native: it also holds for Rollouts
 	// with the native router.
-	judge  func(*subject, tell)
-	native bool
+	// bounded: it is about other objects, of which there may be thousands for each of
+	// thousands of Rollouts.
+	judge           func(*subject, tell)
+	native, bounded bool
 }
 
-// tell reports a finding about a field of an object.
-type tell func(o *object, field, format string, args ...any)
+// tell reports a finding about a field of an object. It returns false if it did not, as
+// the check is bounded and has told enough.
+type tell func(o *object, field, format string, args ...any) bool
 
 var checks = slices.Concat(inputChecks, configChecks, routeChecks, trafficChecks, managedChecks, labelChecks, stepChecks, ownerChecks)
 

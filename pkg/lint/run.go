@@ -68,30 +68,49 @@ func Run(in Input, o Options) Report {
 	return w.report
 }
 
+// mostOthers is how many findings a bounded check makes for one Rollout. Thousands that
+// share a host would have millions, and nobody to read them.
+const mostOthers = 20
+
 // judge asks every check about one Rollout.
 func (w *world) judge(s *subject) {
 	for _, c := range Checks() {
-		if c.judge == nil || s.native && !c.native {
-			continue
+		if c.judge != nil && (c.native || !s.native) {
+			c.judge(s, w.teller(c, s))
 		}
-		c.judge(s, func(o *object, field, format string, args ...any) {
-			f := c.finding(o.String(), o.file, o.line(field), field, fmt.Sprintf(format, args...))
-			w.keep(f, o, s.o)
-		})
+	}
+}
+
+// teller keeps what one check finds for one Rollout.
+func (w *world) teller(c *Check, s *subject) tell {
+	told := 0
+	return func(o *object, field, format string, args ...any) bool {
+		if c.bounded && told == mostOthers {
+			if !w.ignored(c.Code, o, s.o) {
+				w.note("%s: %s has more findings than the %d that stand here", s.o, c.Code, mostOthers)
+			}
+			return false
+		}
+		told++
+		w.keep(c.finding(o.String(), o.file, o.line(field), field, fmt.Sprintf(format, args...)), o, s.o)
+		return true
 	}
 }
 
 // keep adds a finding unless it is suppressed, everywhere or by one of the objects.
 func (w *world) keep(f Finding, objects ...*object) {
-	ignored := slices.Contains(w.options.Ignore, f.Code)
-	for _, o := range objects {
-		ignored = ignored || slices.Contains(w.ignoredBy(o), f.Code)
-	}
-	if ignored {
+	if w.ignored(f.Code, objects...) {
 		w.report.Ignored++
 		return
 	}
 	w.report.Findings = append(w.report.Findings, f)
+}
+
+func (w *world) ignored(code string, objects ...*object) bool {
+	if slices.Contains(w.options.Ignore, code) {
+		return true
+	}
+	return slices.ContainsFunc(objects, func(o *object) bool { return slices.Contains(w.ignoredBy(o), code) })
 }
 
 // ignoredBy are the codes that an object's annotation lists.

@@ -57,10 +57,14 @@ type routed struct {
 	at   string // the path of the entry that names it
 	o    *object
 	vs   *virtualservice.VirtualService
+	all  *routes
 	// outcomes say of each entry of a list, or of the choice without one, what it
-	// selects; routes are all that were selected.
+	// selects; routes are all that were selected, and handled the same by place.
 	outcomes []outcome
 	routes   []virtualservice.Route
+	handled  map[place]bool
+	// unshared is why no weight can be written into each of the routes; see patchErrors.
+	unshared []error
 }
 
 // ruled is a DestinationRule that the Rollout names.
@@ -166,9 +170,9 @@ func (s *subject) look(entry any) {
 	}
 	known := s.lookAtSides()
 	for i, want := range s.cfg.VirtualServices {
-		x := &routed{want: want, at: entryAt(s.block, entry, "virtualService", i)}
+		x := &routed{want: want, at: entryAt(s.block, entry, "virtualService", i), handled: map[place]bool{}}
 		if x.o, _ = s.w.find(virtualServiceKind, want.Namespace, want.Name); x.o != nil {
-			x.vs = s.w.services[x.o]
+			x.vs, x.all = s.w.services[x.o], s.w.routesOf(x.o)
 			if known {
 				s.choose(x)
 			}

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
@@ -19,14 +18,17 @@ type world struct {
 	services map[*object]*virtualservice.VirtualService
 	rules    map[*object]*destinationrule.DestinationRule
 	subjects []*subject
+	index    *index
+	routes   map[*object]*routes
 	// namespaces are those of which the input has something.
 	namespaces map[string]bool
 	// used are the objects that a Rollout names.
-	used   map[key]bool
-	noted  map[string]bool
-	owners map[string]*subject  // by what they handle; see owner
-	hosts  map[[2]string]string // canonical names
-	report Report
+	used    map[key]bool
+	noted   map[string]bool
+	missing map[Ref]bool
+	owners  map[string]*subject  // by what they handle; see owner
+	hosts   map[[2]string]string // canonical names
+	report  Report
 }
 
 func newWorld(in Input, o Options) *world {
@@ -37,11 +39,13 @@ func newWorld(in Input, o Options) *world {
 		options: o,
 		byKey:   map[key]*object{}, byKind: map[groupKind][]*object{},
 		services: map[*object]*virtualservice.VirtualService{}, rules: map[*object]*destinationrule.DestinationRule{},
-		namespaces: map[string]bool{}, noted: map[string]bool{}, used: map[key]bool{}, hosts: map[[2]string]string{},
+		routes: map[*object]*routes{}, namespaces: map[string]bool{}, noted: map[string]bool{}, used: map[key]bool{},
+		missing: map[Ref]bool{}, hosts: map[[2]string]string{},
 	}
 	for _, object := range in.objects {
 		w.take(object)
 	}
+	w.index = newIndex(w)
 	for _, object := range w.byKind[rolloutKind] {
 		if s := w.subjectOf(object); s != nil {
 			w.subjects = append(w.subjects, s)
@@ -73,7 +77,8 @@ func (w *world) find(kind groupKind, namespace, name string) (o *object, missing
 	if w.options.Complete != nil && w.options.Complete(kind.kind, namespace) {
 		return nil, true
 	}
-	if ref := (Ref{Group: kind.group, Kind: kind.kind, Namespace: namespace, Name: name}); !slices.Contains(w.report.Missing, ref) {
+	if ref := (Ref{Group: kind.group, Kind: kind.kind, Namespace: namespace, Name: name}); !w.missing[ref] {
+		w.missing[ref] = true
 		w.report.Missing = append(w.report.Missing, ref)
 	}
 	w.note("%s %s/%s is not in the input: what it says was not checked", kind.kind, namespace, name)
@@ -87,8 +92,8 @@ func (w *world) note(format string, args ...any) {
 	}
 }
 
-// canonical and same compare hosts as the plugin does. The same few texts are asked
-// about again and again.
+// canonical is a host as the plugin compares it. The same few texts are asked about
+// again and again.
 func (w *world) canonical(host, namespace string) string {
 	asked := [2]string{host, namespace}
 	name, known := w.hosts[asked]
@@ -99,6 +104,16 @@ func (w *world) canonical(host, namespace string) string {
 	return name
 }
 
-func (w *world) same(a, b string) bool {
-	return a == b || strings.Count(a, ".") != strings.Count(b, ".") && hostname.Same(a, b, w.options.ClusterDomain)
+// hostKey is the same text for exactly those canonical names that hostname.Same takes
+// for the same: a name of two labels may be a Service and its namespace.
+func (w *world) hostKey(canonical string) string {
+	if _, namespace, two := strings.Cut(canonical, "."); two && !strings.Contains(namespace, ".") {
+		return w.canonical(canonical, namespace)
+	}
+	return canonical
 }
+
+// keyOf is the hostKey of a host as an object of that namespace says it.
+func (w *world) keyOf(host, namespace string) string { return w.hostKey(w.canonical(host, namespace)) }
+
+func (w *world) same(a, b string) bool { return w.hostKey(a) == w.hostKey(b) }

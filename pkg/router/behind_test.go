@@ -80,6 +80,24 @@ func TestAStatusThatIsOlderThanThePodsStopsNoReconcile(t *testing.T) {
 	}
 }
 
+func TestWhatTheWatchHasHeardOfCounts(t *testing.T) {
+	w := hostWorld(t)
+	w.pods("old", 20, 20)
+	w.pods("new", 10, 20)
+	r, ro := w.router(), rollout(hostConfig)
+	r.Called()
+	counted(ro, 30, 20)
+	mustSet(t, r, ro, 100)
+	for _, available := range []int32{20, 17} {
+		w.pods("new", available, 20)
+		if _, err := r.watchLook(t.Context(), ro.UID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counted(ro, 40, 20)
+	wantVerified(t, "3 of the 40 have been lost since", r, ro, 100, false, "held at")
+}
+
 func TestACanaryThatHasYetToBeScaledIsScaledWhateverTheStatusSays(t *testing.T) {
 	w := hostWorld(t)
 	w.pods("old", 17, 20)

@@ -96,7 +96,8 @@ type Explanation struct {
 // judges by. It writes nothing, sends no Event, and remembers nothing. Of the options the
 // recorder is not used; Mesh may be nil, and is followed for as long as the caller lets
 // it. An error says what has to change before the Rollout can be handled at all; it is a
-// *config.Error where that is the Rollout itself.
+// *config.Error where that is the Rollout itself. Config, Max, Services and Sides then hold
+// what can be told all the same, and all else is empty.
 func Explain(ctx context.Context, from Sight, options Options, ro *v1alpha1.Rollout) (Explanation, error) {
 	return explain(ctx, from, options, ro, clock.RealClock{})
 }
@@ -111,7 +112,7 @@ func explain(ctx context.Context, from Sight, options Options, ro *v1alpha1.Roll
 	}
 	s, err := r.look(ro, subject, recordedTemplates(ro))
 	if err != nil {
-		return Explanation{Config: subject.config}, err
+		return r.explainedInPart(ro, subject), err
 	}
 	return r.explained(ctx, ro, s), nil
 }
@@ -146,7 +147,7 @@ func (r *Router) explained(ctx context.Context, ro *v1alpha1.Rollout, s *situati
 	e.Decision, e.Enforced, e.Pin, e.Braked, e.Answers = v.decision, v.enforced, v.pin, v.braked, v.answers
 	v = r.withFirstRequests(s, m, v, &e)
 	e.Next, e.AsDecided = v.next, s.holds(r.target(s, v.next))
-	e.Services, e.Sides = r.explainServices(s, v.next), r.explainSides(s, m)
+	e.Services, e.Sides = r.explainServices(s, v.next), r.explainSides(ro, s, m)
 	if found, err := r.verifyObjects(ctx, s, m, v); !found.verified {
 		e.Unverified = s.unverified(m, v, err)
 	}

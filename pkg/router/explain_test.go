@@ -163,9 +163,10 @@ func TestAnExplanationTellsOfSidesAndRoutes(t *testing.T) {
 	w.services["shop/cart"] = ""
 	w.slices = map[string][]cluster.Endpoint{"shop/cart": append(endpoints("old", 20), endpoints("new", 2)...)}
 	e := w.explained(t, Options{}, at(subsetConfig, 0, weight(20), pause()))
+	four, twenty := int32(4), int32(20)
 	want := []ExplainedSide{
-		{Canary: true, Kind: "DestinationRule", Namespace: "shop", Name: "cart", Subset: "canary", Hash: "new", Wanted: "new", ReplicaSet: "cart-new", Available: 3, Size: 4, Ready: 2},
-		{Kind: "DestinationRule", Namespace: "shop", Name: "cart", Subset: "stable", Hash: "old", Wanted: "old", ReplicaSet: "cart-old", Available: 20, Size: 20, Ready: 20},
+		{Canary: true, Kind: "DestinationRule", Namespace: "shop", Name: "cart", Subset: "canary", Hash: "new", Wanted: "new", ReplicaSet: "cart-new", Available: 3, Size: 4, Intended: &four, Ready: 2},
+		{Kind: "DestinationRule", Namespace: "shop", Name: "cart", Subset: "stable", Hash: "old", Wanted: "old", ReplicaSet: "cart-old", Available: 20, Size: 20, Intended: &twenty, Ready: 20},
 	}
 	if diff := cmp.Diff(want, e.Sides); diff != "" {
 		t.Error(diff)

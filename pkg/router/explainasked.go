@@ -2,6 +2,8 @@ package router
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
@@ -188,4 +190,48 @@ func (c asking) silent(weight int32) string {
 		return fmt.Sprintf("the controller waits until the stable has %d available replicas (it has %d), and calls nobody before", need, c.stable.Available)
 	}
 	return ""
+}
+
+// intendedSize is how many pods the controller is aiming for with the ReplicaSet of a hash,
+// nil where that cannot be told: of a revision in between, which it takes down by and by, and
+// of a stable with dynamicStableScale beside a setCanaryScale.
+func (s *situation) intendedSize(ro *v1alpha1.Rollout, hash string) *int32 {
+	size := s.facts.Replicas
+	switch {
+	case hash == "":
+		return nil
+	case hash == s.status.canary:
+		size = s.facts.Intended
+	case hash != s.status.stable:
+		return nil
+	case s.facts.DynamicStableScale:
+		return s.intendedDynamicStable(ro)
+	}
+	return &size
+}
+
+// intendedDynamicStable is the second answer of CalculateReplicaCountsForTrafficRoutedCanary
+// of utils/replicaset: the stable keeps the pods for the requests that it has, and gets those
+// for the requests that it is about to have.
+func (s *situation) intendedDynamicStable(ro *v1alpha1.Rollout) *int32 {
+	c := asking{
+		ro: ro, s: s, max: s.facts.Max, replicas: s.facts.Replicas,
+		canary: s.setOf(s.status.canary), stable: s.setOf(s.status.stable),
+	}
+	if c.canary == nil || c.stable == nil || slices.ContainsFunc(c.strategy().Steps, func(step v1alpha1.CanaryStep) bool { return step.SetCanaryScale != nil }) {
+		return nil
+	}
+	goal := c.goalOnTheWayBack()
+	if ro.Status.PromoteFull {
+		goal = c.max
+	}
+	size := c.podsFor(c.max - goal)
+	if weights := ro.Status.Canary.Weights; weights != nil {
+		size = max(size, c.podsFor(weights.Stable.Weight))
+	}
+	if size != 0 {
+		size = max(size, int64(min(s.facts.MinPods, c.replicas)))
+	}
+	pods := int32(max(0, min(size, math.MaxInt32)))
+	return &pods
 }

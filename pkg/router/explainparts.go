@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/cluster"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/config"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/guard"
@@ -57,10 +59,17 @@ type ExplainedSide struct {
 	Subset string
 	// Hash is what it names, "" if it names none; Wanted what it should, "" for any.
 	Hash, Wanted string
+	// HashErr is why Hash is not known, nil if it is. Wanted stands in for it then.
+	HashErr error
 	// ReplicaSet is the one with the hash, "" if there is none; Available are those of
-	// its pods that the side's requests can reach, Size is how many the controller wants.
+	// its pods that the side's requests can reach, Size is what it is scaled to. PodsErr
+	// is why none of the three is known, nil if they are.
 	ReplicaSet      string
 	Available, Size int32
+	PodsErr         error
+	// Intended is the size that the controller is aiming for at this step, of which Size
+	// falls short while it scales; nil where that cannot be told from outside.
+	Intended *int32
 	// Waits is why the label does not name Wanted yet, "" if nothing is known of it.
 	Waits string
 	// Ready are the endpoints of the hash behind the Service; EndpointsErr is why they
@@ -159,7 +168,7 @@ func (s *situation) sameHost(vs *virtualservice.VirtualService, written, canonic
 }
 
 // explainSides tells of each subset, or of the two Services.
-func (r *Router) explainSides(s *situation, m *memory) []ExplainedSide {
+func (r *Router) explainSides(ro *v1alpha1.Rollout, s *situation, m *memory) []ExplainedSide {
 	var all []ExplainedSide
 	for i, named := range s.named {
 		waits := r.labelWaits(s, m, named)
@@ -168,6 +177,7 @@ func (r *Router) explainSides(s *situation, m *memory) []ExplainedSide {
 			if one.Hash != one.Wanted && one.Wanted != "" {
 				one.Waits = waits
 			}
+			one.Intended = s.intendedSize(ro, one.Hash)
 			one.Ready, one.EndpointsErr = r.readyBehind(s, i, which, one.Hash)
 			all = append(all, one)
 		}
@@ -193,17 +203,30 @@ func (s *situation) explainSide(i int, which side, wanted string) ExplainedSide 
 		one.Name, one.Hash = s.config.StableService, s.named[i].stable
 	}
 	if s.bySubsets() {
-		want := s.rules[i].want
-		one.Kind, one.Namespace, one.Name, one.Subset = "DestinationRule", want.Namespace, want.Name, want.CanarySubsetName
-		if which == stableSide {
-			one.Subset = want.StableSubsetName
-		}
+		one.subset(s.rules[i].want)
 	}
-	if set := s.setOf(one.Hash); set != nil {
-		pods := s.podsOf(which, one.Hash)
-		one.ReplicaSet, one.Available, one.Size = set.Name, pods.Available, pods.Size
-	}
+	s.countPods(&one, one.Hash)
 	return one
+}
+
+// subset names a side that is one of a DestinationRule.
+func (x *ExplainedSide) subset(want config.DestinationRule) {
+	x.Kind, x.Namespace, x.Name, x.Subset = "DestinationRule", want.Namespace, want.Name, want.StableSubsetName
+	if x.Canary {
+		x.Subset = want.CanarySubsetName
+	}
+}
+
+// countPods fills in the ReplicaSet of a hash.
+func (s *situation) countPods(x *ExplainedSide, hash string) {
+	which := stableSide
+	if x.Canary {
+		which = canarySide
+	}
+	if set := s.setOf(hash); set != nil {
+		pods := s.podsOf(which, hash)
+		x.ReplicaSet, x.Available, x.Size = set.Name, pods.Available, pods.Size
+	}
 }
 
 // labelWaits is why UpdateHash would not move a label at once.

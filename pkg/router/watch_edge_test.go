@@ -74,6 +74,9 @@ func TestALabelThatWaitsForALowerWeightGivesNoneToARouteThatHasLess(t *testing.T
 	r.Called()
 	settled(t, w, r)
 	w.wantWeights(t, "what the call brought about is kept up all the same", "75/25")
+	if events := strings.Join(w.eventsSince(), "\n"); !strings.Contains(events, EventDriftCorrected) {
+		t.Errorf("and not as drift, which has a pace: %s", events)
+	}
 }
 
 func TestARaiseThatFailsHalfwayIsNotFoughtOver(t *testing.T) {
