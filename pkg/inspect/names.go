@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,7 +9,8 @@ import (
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 )
 
-// Names are those of a namespace's Rollouts that the plugin of this name routes, in order. What of them cannot be read as a Rollout is left out. An error is a
+// Names are those of a namespace's Rollouts that the plugin of this name routes, in order.
+// What of them cannot be read as a Rollout is left out. An error is a
 // *MissingRightError or *MissingKindError where nobody but the user can help.
 func Names(ctx context.Context, reader Reader, namespace, plugin string) ([]string, error) {
 	found, err := reader.Select(ctx, rollouts, namespace, "", "")
@@ -18,7 +18,7 @@ func Names(ctx context.Context, reader Reader, namespace, plugin string) ([]stri
 	case apierrors.IsNotFound(err):
 		return nil, &MissingKindError{Resource: rollouts.GroupResource(), Versions: []string{rollouts.Version}, Err: err}
 	case err != nil:
-		return nil, fmt.Errorf("Rollouts: %w", refused(err, "list", rollouts.GroupResource(), namespace))
+		return nil, refused(err, "list", rollouts.GroupResource(), namespace)
 	}
 	var names []string
 	for i := range found {
