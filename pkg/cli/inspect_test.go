@@ -152,9 +152,9 @@ func TestWhatCannotBeInspectedEndsWith2(t *testing.T) {
 		args   []string
 		refuse string
 	}{
-		"give the name of one Rollout; in namespace shop (-n names another) plugin argoproj-labs/istio routes web":                                             {args: []string{}},
-		"give the name of one Rollout; in namespace edge (-n names another) there is none that plugin":                                                         {args: []string{"-n", "edge"}},
-		"give the name of one Rollout; in namespace shop (-n names another) there is none that plugin other/istio":                                             {args: []string{"--plugin-name", "other/istio"}},
+		"give the name of one Rollout; in namespace shop (-n names another) plugin argoproj-labs/istio routes web":                                   {args: []string{}},
+		"give the name of one Rollout; in namespace edge (-n names another) there is none that plugin":                                               {args: []string{"-n", "edge"}},
+		"give the name of one Rollout; in namespace shop (-n names another) there is none that plugin other/istio":                                   {args: []string{"--plugin-name", "other/istio"}},
 		"give the name of one Rollout (which there are in namespace shop cannot be told: missing right: list rollouts.argoproj.io in namespace shop": {args: []string{}, refuse: "rollouts"},
 		"give the name of one Rollout: these are 2":               {args: []string{"web", "cart"}},
 		"give the name of one Rollout; and -o xml: must be table": {args: []string{"-o", "xml"}},
