@@ -50,8 +50,8 @@ func readConfiguration(t *testing.T) configuration {
 	if err := yaml.Unmarshal(raw, &c); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Builds) != 1 || len(c.Archives) != 1 || len(c.Sboms) != 1 || len(c.Signs) != 1 {
-		t.Fatalf("one build, archive, SBOM and signature are expected: %+v", c)
+	if len(c.Builds) != 1 || len(c.Archives) != 1 || len(c.Sboms) != 2 || len(c.Signs) != 1 {
+		t.Fatalf("one build, archive and signature, an SBOM and the licences are expected: %+v", c)
 	}
 	return c
 }
@@ -86,17 +86,18 @@ func released(t *testing.T, c configuration) (files, binaries []string) {
 			files = append(files, binary, fill(t, c.Sboms[0].Documents[0], fields), fill(t, c.Signs[0].Signature, fields))
 		}
 	}
+	files = append(files, c.Sboms[1].Documents...)
 	return append(files, c.Checksum.NameTemplate), binaries
 }
 
 func TestTheReleaseHasABinaryAnSBOMAndASnippetForEachPlatform(t *testing.T) {
 	c := readConfiguration(t)
 	if c.ProjectName != "rollouts-plugin-trafficrouter-istio" || !slices.Equal(c.Archives[0].Formats, []string{"binary"}) ||
-		c.Sboms[0].Artifacts != "binary" || c.Signs[0].Artifacts != "binary" || !c.Builds[0].NoUniqueDistDir {
+		c.Sboms[0].Artifacts != "binary" || c.Sboms[1].Artifacts != "any" || c.Signs[0].Artifacts != "binary" || !c.Builds[0].NoUniqueDistDir {
 		t.Errorf("%+v", c)
 	}
 	files, _ := released(t, c)
-	want := []string{"checksums.txt"}
+	want := []string{"checksums.txt", "LICENCES.txt"}
 	for _, platform := range []string{"linux-amd64", "linux-arm64", "darwin-amd64", "darwin-arm64"} {
 		binary := "rollouts-plugin-trafficrouter-istio-" + platform
 		want = append(want, binary, binary+".cdx.json", "argo-rollouts-config-"+platform+".yaml")
