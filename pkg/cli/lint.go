@@ -236,6 +236,10 @@ func (p *Program) explanation(c *lint.Check) string {
 			fmt.Fprintf(&b, "%s\n  %s\n\n", part.head, wrap(part.text, "  ", width))
 		}
 	}
-	fmt.Fprintf(&b, "To suppress it\n  --ignore %s, or on the object or its Rollout the annotation\n  %s: %s\n", c.Code, lint.IgnoreAnnotation, c.Code)
+	fmt.Fprintf(&b, "To suppress it\n  --ignore %s", c.Code)
+	if c.Annotated() {
+		fmt.Fprintf(&b, ", or on the object or its Rollout the annotation\n  %s: %s", lint.IgnoreAnnotation, c.Code)
+	}
+	b.WriteString("\n")
 	return b.String()
 }

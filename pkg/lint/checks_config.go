@@ -2,6 +2,7 @@ package lint
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -57,20 +58,35 @@ func bothRouters(s *subject, tell tell) {
 }
 
 func brokenSteps(s *subject, tell tell) {
-	for i := range s.canary().Steps {
+	single := s.singleSteps()
+	for i, step := range s.canary().Steps {
 		var problem *field.Error
-		if errors.As(stepError(s.atStep(i), i), &problem) {
+		if errors.As(single(i), &problem) {
 			tell(s.o, problem.Field, "%s", problem.ErrorBody())
+		}
+		if step.SetHeaderRoute == nil {
+			continue
+		}
+		for j, match := range step.SetHeaderRoute.Match {
+			if match.HeaderValue == nil || *match.HeaderValue == (v1alpha1.StringMatch{}) {
+				tell(s.o, stepPath(i, fmt.Sprintf(".setHeaderRoute.match[%d].headerValue", j)), "set one of exact, prefix and regex: the controller refuses a match without")
+			}
 		}
 	}
 }
 
-// stepError is why the i-th step cannot be turned into a route, whatever is wrong
-// with those before it.
-func stepError(ro *v1alpha1.Rollout, i int) error {
-	for before := range i {
-		ro.Spec.Strategy.Canary.Steps[before] = v1alpha1.CanaryStep{}
+// singleSteps gives for the i-th step why it cannot be turned into a route, whatever is
+// wrong with those before it. Steps can be thousands, so the Rollout is copied once.
+func (s *subject) singleSteps() func(i int) error {
+	ro, canary := s.atStep(0), *s.canary()
+	canary.Steps = make([]v1alpha1.CanaryStep, len(canary.Steps))
+	ro.Spec.Strategy.Canary = &canary
+	return func(i int) error {
+		index := int32(i)
+		ro.Status.CurrentStepIndex = &index
+		canary.Steps[i] = s.canary().Steps[i]
+		defer func() { canary.Steps[i] = v1alpha1.CanaryStep{} }()
+		_, err := managedroute.FromRollout(ro)
+		return err
 	}
-	_, err := managedroute.FromRollout(ro)
-	return err
 }

@@ -50,12 +50,12 @@ var unserved = &Check{
 var inputChecks = []*Check{
 	unreadable, noObject, nameless, sameName, twice,
 	{
-		Code: "ARI0006", Severity: Error, Title: "A Rollout whose fields have the wrong type", native: true, judge: wrongType,
+		Code: "ARI0006", Severity: Error, Title: "A Rollout whose fields have the wrong type", native: true, fields: true, judge: wrongType,
 		Happens: "The API server refuses it; nothing else of the Rollout was checked.",
 		Instead: "Give the field the type that the message names.",
 	},
 	{
-		Code: "ARI0007", Severity: Warning, Title: "A field that Rollouts do not have", native: true, judge: unknownFields,
+		Code: "ARI0007", Severity: Warning, Title: "A field that Rollouts do not have", native: true, fields: true, judge: unknownFields,
 		Happens: "The API server drops it without a word, so that what it was meant to do does not happen.",
 		Instead: "Correct the name or the indentation. The block under plugins is checked by ARI0101.",
 		Not:     "Only fields under spec are looked at. They are those of Argo Rollouts v1.10.1: a newer release may have more.",

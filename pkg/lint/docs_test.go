@@ -46,7 +46,8 @@ Each finding has one of these codes. How to run it: [cli.md](cli.md).
 * **info**: it works, and is worth knowing.
 
 A code is suppressed with ` + "`--ignore CODE`" + `, or by the annotation ` + "`" + lint.IgnoreAnnotation + ": CODE`" + ` (several with commas) on the
-object that the finding is about. On a Rollout the annotation holds for all that is found on its behalf.
+object that the finding is about. On a Rollout the annotation holds for all that is found on its behalf. What is found
+while reading (ARI0001 to ARI0005, ARI0008) belongs to a file: ` + "`--ignore`" + ` alone suppresses it.
 
 | Code | | Finding |
 |---|---|---|

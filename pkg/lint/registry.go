@@ -21,11 +21,16 @@ type Check struct {
 
 	// judge is nil for what is found while reading. native: it also holds for Rollouts
 	// with the native router.
+	// fields: it also holds for Rollouts that Istio does not route.
 	// bounded: it is about other objects, of which there may be thousands for each of
 	// thousands of Rollouts.
-	judge           func(*subject, tell)
-	native, bounded bool
+	judge                   func(*subject, tell)
+	native, fields, bounded bool
 }
+
+// Annotated tells whether the annotation on an object suppresses the check. What is found
+// while reading belongs to a file and not to an object.
+func (c *Check) Annotated() bool { return c.judge != nil }
 
 // tell reports a finding about a field of an object. It returns false if it did not, as
 // the check is bounded and has told enough.

@@ -48,6 +48,11 @@ func Run(in Input, o Options) Report {
 		w.used[s.o.key] = true
 		w.judge(s)
 	}
+	for _, s := range w.strays {
+		if o.Only == "" || s.o.Name == o.Only {
+			w.judgeFields(s)
+		}
+	}
 	for _, f := range in.findings {
 		w.keep(f)
 	}
@@ -76,6 +81,15 @@ const mostOthers = 20
 func (w *world) judge(s *subject) {
 	for _, c := range Checks() {
 		if c.judge != nil && (c.native || !s.native) {
+			c.judge(s, w.teller(c, s))
+		}
+	}
+}
+
+// judgeFields asks only the checks of the fields themselves.
+func (w *world) judgeFields(s *subject) {
+	for _, c := range Checks() {
+		if c.fields {
 			c.judge(s, w.teller(c, s))
 		}
 	}
@@ -117,7 +131,7 @@ func (w *world) ignored(code string, objects ...*object) bool {
 func (w *world) ignoredBy(o *object) []string {
 	var codes []string
 	for code := range strings.SplitSeq(labelsOf(o.at("metadata", "annotations"))[IgnoreAnnotation], ",") {
-		if code = strings.TrimSpace(code); code == "" {
+		if code = strings.ToUpper(strings.TrimSpace(code)); code == "" {
 			continue
 		}
 		if _, known := Lookup(code); !known {

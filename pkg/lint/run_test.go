@@ -88,6 +88,7 @@ func TestAFindingIsSuppressedByCode(t *testing.T) {
 		"by the options, another code":             {wrongLabel, lint.Options{Ignore: []string{"ARI0304"}}, 0},
 		"by the object that it is about":           {annotated(wrongLabel, onRule, "ARI0303"), lint.Options{}, 1},
 		"by the Rollout for which it was found":    {annotated(wrongLabel, onRollout, "ARI0101, ARI0303"), lint.Options{}, 1},
+		"by the object, in lower case":             {annotated(wrongLabel, onRule, "ari0303"), lint.Options{}, 1},
 		"by the Rollout, another code":             {annotated(wrongLabel, onRollout, "ARI0101"), lint.Options{}, 0},
 		"by an annotation, not a part of the code": {annotated(wrongLabel, onRollout, "ARI030"), lint.Options{}, 0},
 	} {

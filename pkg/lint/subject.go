@@ -91,6 +91,9 @@ func (w *world) subjectOf(o *object) *subject {
 	}
 	native := at(routing, "istio") != nil
 	if !ours && !native {
+		if s.decode(); s.malformed != nil || len(s.unknown) > 0 {
+			w.strays = append(w.strays, s)
+		}
 		return nil
 	}
 	s.native, s.both = native && !ours, native && ours
@@ -239,12 +242,12 @@ func (s *subject) canary() *v1alpha1.CanaryStrategy {
 	return s.ro.Spec.Strategy.Canary
 }
 
-// atStep is the Rollout as the controller sends it in the middle of a canary.
+// atStep is the Rollout as the controller sends it in the middle of a canary. It shares
+// its spec with the subject's.
 func (s *subject) atStep(i int) *v1alpha1.Rollout {
-	ro := s.ro.DeepCopy()
-	index := int32(i)
+	ro, index := *s.ro, int32(i)
 	ro.Status = v1alpha1.RolloutStatus{StableRS: "stable", CurrentPodHash: "canary", CurrentStepIndex: &index}
-	return ro
+	return &ro
 }
 
 func stepPath(i int, below string) string {

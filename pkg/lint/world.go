@@ -18,8 +18,11 @@ type world struct {
 	services map[*object]*virtualservice.VirtualService
 	rules    map[*object]*destinationrule.DestinationRule
 	subjects []*subject
-	index    *index
-	routes   map[*object]*routes
+	// strays are Rollouts that Istio does not route and whose fields are not all those of
+	// a Rollout: it may be for that.
+	strays []*subject
+	index  *index
+	routes map[*object]*routes
 	// namespaces are those of which the input has something.
 	namespaces map[string]bool
 	// used are the objects that a Rollout names.
