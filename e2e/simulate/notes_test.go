@@ -120,3 +120,11 @@ func TestWhatIsNotPlayedAsItWasWrittenIsSaid(t *testing.T) {
 		})
 	}
 }
+
+func TestABlockOfAnotherNameIsNotPlayedWithoutAWord(t *testing.T) {
+	text := strings.Replace(rolloutWith(slots{}), "istio: {virtualService: {name: web}}", "plugins: {acme/mesh: {virtualService: {name: web}}}", 1)
+	notes := derived(t, Defaults(), text).Notes
+	if want := `plugins["acme/mesh"]: played as this plugin's block`; !strings.Contains(strings.Join(notes.Changed, "\n"), want) {
+		t.Errorf("said %q, want %q", notes.Changed, want)
+	}
+}

@@ -157,6 +157,24 @@ func (d *deriver) size(spec map[string]any) error {
 		return refuse(d.source, "spec.replicas", fmt.Sprintf("%d replicas are more than the %d that are played", n, MaxReplicas),
 			"Play it smaller with --replicas: weights are shares, and behave alike.")
 	}
+	return d.within(&ro)
+}
+
+// within refuses a step to interfere at that the Rollout does not have: the play would
+// wait for it until its end.
+func (d *deriver) within(ro *v1alpha1.Rollout) error {
+	if ro.Spec.Strategy.Canary == nil {
+		return nil
+	}
+	steps := len(ro.Spec.Strategy.Canary.Steps)
+	for _, flag := range []struct {
+		name string
+		step int
+	}{{"--at", d.settings.At}, {"--scale-at", d.settings.ScaleAt}} {
+		if flag.step >= max(1, steps) {
+			return refuse(d.source, "spec.strategy.canary.steps", fmt.Sprintf("there are %d, and %s says step %d", steps, flag.name, flag.step), "Count them from 0.")
+		}
+	}
 	return nil
 }
 

@@ -68,6 +68,7 @@ func (d *deriver) ownBlock(routing map[string]any) map[string]any {
 	name := d.pluginName()
 	if _, there := plugins[name]; !there && len(plugins) == 1 && routing["istio"] == nil {
 		name = slices.Collect(maps.Keys(plugins))[0]
+		d.notes.changed("%s.plugins[%q]: played as this plugin's block, as there is no other (--plugin-name)", routingPath, name)
 	}
 	for _, other := range slices.Sorted(maps.Keys(plugins)) {
 		if other != name {

@@ -117,6 +117,8 @@ func (o *options) check(rest []string) error {
 	// Here, since a wrong path should not cost the play.
 	if folder, err := os.Stat(filepath.Dir(o.svg)); o.svg != "" {
 		f.Need(err == nil && folder.IsDir(), "--svg %s: there is no folder %s", o.svg, filepath.Dir(o.svg))
+		there, err := os.Stat(o.svg)
+		f.Need(err != nil || !there.IsDir(), "--svg %s: that is a folder: give the name of a file", o.svg)
 	}
 	f.Add(o.settings.Validate())
 	return f.Err()

@@ -59,6 +59,8 @@ var refusals = []struct{ about, args, stdin string }{
 	{"another router", "-f -", changed("istio: {virtualService: {name: web}}", "nginx: {stableIngress: web}")},
 	{"a block of the plugin with a wrong field", "-f -", changed("istio: {virtualService: {name: web}}", "plugins: {argoproj-labs/istio: {virtualService: {nam: web}}}")},
 	{"no pods", "-f -", changed("replicas: 10", "replicas: 0")},
+	{"a step that there is not", "-f - --scenario abort --at 99", changed("canaryService", "steps: [{setWeight: 20}, {pause: {}}]\n      canaryService")},
+	{"a picture that is a folder", "-f - --svg testdata", web},
 	{"too many pods", "-f -", changed("replicas: 10", "replicas: 900")},
 	{"a template in a Deployment that is not in the files", "-f -", changed("selector: {matchLabels: {app: web}}", "workloadRef: {apiVersion: apps/v1, kind: Deployment, name: web}")},
 }
