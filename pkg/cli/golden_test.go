@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/lint"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -115,6 +117,18 @@ func TestEveryFormatTakesEveryCharacter(t *testing.T) {
 			if err := yaml.Unmarshal(out.Bytes(), &back); err != nil || back["name"] != text {
 				t.Errorf("%s of %q is read back as %q, %v", f, text, back["name"], err)
 			}
+		}
+	}
+}
+
+func TestANameMakesNoLineOfItsOwn(t *testing.T) {
+	var out bytes.Buffer
+	(&Program{}).lintTable(&out, lint.Report{Findings: []lint.Finding{{
+		Code: "ARI0101", Severity: lint.Error, Object: "Rollout shop/x\nRollout shop/y", Field: "spec\nweb.yaml:1: error", File: "a\nb.yaml", Message: "m", Consequence: "c", Remedy: "r",
+	}}})
+	for _, forged := range []string{"\nRollout shop/y", "\nweb.yaml", "\nb.yaml"} {
+		if strings.Contains(out.String(), forged) {
+			t.Errorf("a line begins with %q:\n%s", forged, &out)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (p *Program) lintTable(out io.Writer, r lint.Report) {
 	for _, f := range r.Findings {
 		fmt.Fprintln(out, p.headline(f))
 		if f.Field != "" {
-			fmt.Fprintf(out, "    %s\n", printable(f.Field))
+			fmt.Fprintf(out, "    %s\n", oneLine(f.Field))
 		}
 		fmt.Fprintf(out, "    %s\n", wrap(printable(f.Message), "    ", width))
 		fmt.Fprintf(out, "    Then:    %s\n", wrap(f.Consequence, "             ", width))
@@ -35,15 +35,15 @@ func (p *Program) lintTable(out io.Writer, r lint.Report) {
 func (p *Program) headline(f lint.Finding) string {
 	var parts []string
 	if f.File != "" {
-		place := f.File
+		place := oneLine(f.File)
 		if f.Line > 0 {
-			place = fmt.Sprintf("%s:%d", f.File, f.Line)
+			place = fmt.Sprintf("%s:%d", place, f.Line)
 		}
 		parts = append(parts, place+":")
 	}
 	parts = append(parts, p.paint(f.Severity.String(), colours[f.Severity]), f.Code)
 	if f.Object != "" {
-		parts = append(parts, printable(f.Object))
+		parts = append(parts, oneLine(f.Object))
 	}
 	return strings.Join(parts, " ")
 }
@@ -56,6 +56,16 @@ func printable(text string) string {
 		}
 		return '?'
 	}, text)
+}
+
+// oneLine is printable for what stands in a line of its own: nobody's name makes another.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) && r != ' ' {
+			return '?'
+		}
+		return r
+	}, printable(text))
 }
 
 func summary(r lint.Report) string {
