@@ -139,6 +139,10 @@ func (l *Lab) startControllerManager(ctx context.Context) error {
 		"--secure-port=0",
 		"--kube-api-qps=1000", "--kube-api-burst=1000",
 		"--concurrent-replicaset-syncs=10",
+		// Pods that become ready one after the other have their Services synced faster than
+		// what was written comes back. Each time that is an error, and doubles a pause from
+		// 1 s on: endpoints were seen to be minutes late with nothing wrong.
+		"--endpointslice-updates-batch-period=100ms",
 	)
 	if err != nil {
 		return err
