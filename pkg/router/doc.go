@@ -26,9 +26,11 @@
 // A side that has just got its first pod, or whose Service has just been given other
 // pods, gets its first request once the mesh knows them: by the clock, or where
 // verify.level says where to look (fresh.go). Some of the calls that find this, or a
-// label that waits for settle, answer when it is over (passing.go). VerifyWeight looks at the mesh for a short
-// time, with the Rollout's turn given back (verify.go, mesh.go). The health gate is asked
-// last; its rollback is carried out by the watch (health.go).
+// label that waits for settle, answer when it is over (passing.go). VerifyWeight looks at
+// the mesh for a short time, with the Rollout's turn given back (verify.go, mesh.go), and
+// has the controller come back where that has counted pods which this process has not
+// heard of (behind.go). The health gate is asked last; its rollback is carried out by the
+// watch (health.go).
 //
 // # What is kept
 //

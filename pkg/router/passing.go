@@ -32,17 +32,13 @@ type passing string
 
 func (p passing) Error() string { return string(p) }
 
-// waitingRoom has the seats that are taken.
-type waitingRoom chan struct{}
-
-func newWaitingRoom() waitingRoom { return make(waitingRoom, seats) }
-
 // outlast returns err: at once, or, where it is a passing one, when it is over, but not
-// later than r.staying allows. One that comes with another error is none. over looks again, in a turn of its own: it is free
-// meanwhile, as the watch must be able to lower the weight. Where it cannot look, it is
-// for the controller to call again.
+// later than r.staying allows. One that is wrapped, or joined with another error, is not
+// waited for. over looks again, in a turn of its own: it is free meanwhile, as the watch
+// must be able to lower the weight. Where it cannot look, it is for the controller to
+// call again.
 func (r *Router) outlast(ctx context.Context, err error, over func(context.Context) bool) error {
-	if _, passes := err.(passing); !passes { //nolint:errorlint // one that is wrapped or joined is not to be waited for
+	if _, passes := err.(passing); !passes {
 		return err
 	}
 	select {

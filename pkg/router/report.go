@@ -45,7 +45,7 @@ const (
 	// EventVerificationPartial: a part of the routing cannot be seen by this level.
 	EventVerificationPartial = "VerificationPartial"
 	// EventWeightNotInEffect: a weight is written, and what verify.level looks at has not
-	// got it after the time that a push takes.
+	// got it after the time that a push takes; or a share of an experiment waits for a pod.
 	EventWeightNotInEffect = "WeightNotInEffect"
 	// EventCanaryPodsNotSeen: the canary's pods are available, and what verify.level looks
 	// at has none of them: they count as not available.
