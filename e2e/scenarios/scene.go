@@ -105,9 +105,13 @@ func (s *Scene) AwaitPhase(ctx context.Context, mark, phase string) (time.Durati
 	return s.recorder.WaitPhase(ctx, mark, phase)
 }
 
-// Deploy sets the image of a version, marks the moment with mark and returns at
-// once. A version that was there before is a rollback.
+// Deploy sets the image of a version, marks the moment with mark and returns. A
+// version that was there before is a rollback: the controller can tell, see
+// [lab.Lab.AwaitOlderReplicaSets].
 func (s *Scene) Deploy(ctx context.Context, mark string, version int) error {
+	if err := s.lab.AwaitOlderReplicaSets(ctx, s.Namespace); err != nil {
+		return err
+	}
 	s.Mark(mark)
 	ops := []map[string]any{{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": image(version)}}
 	if s.workload.From == "" {

@@ -97,8 +97,12 @@ func (s *scene) await(ctx context.Context, what string, holds func(timeline.Stat
 // selectorOf selects the pods of a revision.
 func selectorOf(revision int) string { return revisionLabel + "=" + strconv.Itoa(revision) }
 
-// deploy asks for a revision. One that was there before is a rollback.
+// deploy asks for a revision. One that was there before is a rollback: the controller can
+// tell, see [lab.Lab.AwaitOlderReplicaSets].
 func (s *scene) deploy(ctx context.Context, revision int) error {
+	if err := s.lab.AwaitOlderReplicaSets(ctx, s.namespace); err != nil {
+		return err
+	}
 	return s.merge(ctx, map[string]any{"spec": map[string]any{"template": map[string]any{
 		"metadata": map[string]any{"labels": map[string]any{revisionLabel: strconv.Itoa(revision)}},
 	}}})
