@@ -33,6 +33,10 @@ func TestWhatCannotRunSaysWhyAndEndsWith2(t *testing.T) {
 		"--allow-prometheus-addresses: \"x\" must begin with":  {"lint", "-f", "testdata/web.yaml", "--allow-prometheus-addresses", "x"},
 		"--prometheus-address: the URL must begin with http":   {"lint", "-f", "testdata/web.yaml", "--prometheus-address", "ftp://a"},
 		"--allow-cross-namespace: \"A_B\" is no namespace":     {"lint", "-f", "testdata/web.yaml", "--allow-cross-namespace", "A_B"},
+		"no Rollout \"cart/web\" that Istio routes was found":  {"lint", "cart/web", "-f", "testdata/web.yaml"},
+		"\"shop/\" is no name of a Rollout":                    {"lint", "shop/", "-f", "testdata/web.yaml"},
+		"\"/web\" is no name of a Rollout":                     {"lint", "/web", "-f", "testdata/web.yaml"},
+		"of a cluster, -n chooses the namespace":               {"lint", "shop/web"},
 		"no Rollout \"cart\" that Istio routes was found":      {"lint", "cart", "-f", "testdata/web.yaml"},
 		"--complete is about files":                            {"lint", "--complete"},
 		"finding the cluster (--kubeconfig, --context), or gi": {"lint", "--kubeconfig", filepath.Join(empty, "none")},
@@ -109,6 +113,27 @@ func TestWhereNoRolloutIsNothingIsFine(t *testing.T) {
 		got := running(t, reading(tc.text), append([]string{"lint", "-f", "-"}, tc.args...)...)
 		if got.code != tc.code || !strings.Contains(got.out+got.err, tc.says) {
 			t.Errorf("%s: %+v", sentence, got)
+		}
+	}
+}
+
+func TestAFolderWithoutFilesIsNotedWhereThatIsFine(t *testing.T) {
+	empty := t.TempDir()
+	got := running(t, nil, "lint", "-f", empty, "--allow-empty")
+	if got.code != exitFine || !strings.Contains(got.out, "note: -f "+empty) || !strings.Contains(got.out, "no file ends in") {
+		t.Errorf("%+v", got)
+	}
+	got = running(t, nil, "lint", "-f", empty, "-f", "testdata/web.yaml", "--allow-empty")
+	if got.code != exitFine || !strings.Contains(got.out, "1 Rollout checked") {
+		t.Errorf("with a file beside it: %+v", got)
+	}
+}
+
+func TestTheNamespaceChoosesBetweenRolloutsOfOneName(t *testing.T) {
+	all := part(t, "web.yaml", 0) + "---\n" + strings.ReplaceAll(part(t, "web.yaml", 0), "shop", "other")
+	for name, want := range map[string]string{"web": "2 Rollouts checked", "shop/web": "1 Rollout checked", "other/web": "1 Rollout checked"} {
+		if got := running(t, reading(all), "lint", name, "-f", "-"); !strings.Contains(got.out, want) {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }

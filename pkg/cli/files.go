@@ -19,18 +19,26 @@ import (
 var endings = []string{".yaml", ".yml", ".json"}
 
 // readFiles takes in what -f names. An error is about a file that cannot be opened;
-// what stands in it is for the linter to judge.
-func (p *Program) readFiles(ctx context.Context, in *lint.Input, names []string) error {
+// what stands in it is for the linter to judge. A folder without files is one, too,
+// unless that is fine: it is noted then.
+func (p *Program) readFiles(ctx context.Context, in *lint.Input, names []string, empty bool) error {
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := p.readName(in, name); err != nil {
+		err := p.readName(in, name)
+		if errors.Is(err, errNoFiles) && empty {
+			in.Note(err.Error())
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+var errNoFiles = fmt.Errorf("no file ends in %s", strings.Join(endings, ", "))
 
 func (p *Program) readName(in *lint.Input, name string) error {
 	if name == "-" {
@@ -89,7 +97,7 @@ func readFolder(in *lint.Input, name string) error {
 		return readFile(in, path, shown)
 	})
 	if err == nil && found == 0 {
-		err = fmt.Errorf("no file ends in %s", strings.Join(endings, ", "))
+		err = errNoFiles
 	}
 	return err
 }

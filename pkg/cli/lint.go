@@ -35,7 +35,8 @@ const lintLong = `Find what will go wrong with Rollouts that the plugin routes, 
 
 With -f it reads files, folders or stdin and needs no cluster: Rollouts with their VirtualServices, DestinationRules,
 Services and what else belongs to them, also as rendered by Helm or Kustomize. Without -f it reads one namespace of a
-cluster. With the name of a Rollout it judges only that one.
+cluster. With the name of a Rollout it judges only that one; of files with several of one name, NAMESPACE/ROLLOUT
+chooses.
 
 Exit codes: 0 fine, 1 findings at or above --failure-threshold, 2 could not run, or no Rollout was found.`
 
@@ -94,7 +95,7 @@ func (p *Program) lint(ctx context.Context, f *lintFlags, args []string) error {
 		return err
 	}
 	if options.Only != "" && report.Rollouts == 0 {
-		return fmt.Errorf("no Rollout %q that Istio routes was found", options.Only)
+		return fmt.Errorf("no Rollout %q that Istio routes was found", args[0])
 	}
 	if report.Findings == nil {
 		report.Findings = []lint.Finding{}
@@ -153,12 +154,26 @@ func (f *lintFlags) parse(args []string) (lint.Options, lint.Severity, format, e
 		return options, 0, "", fmt.Errorf("-n %q is no namespace: it takes lower-case letters, digits and -", f.target.Namespace)
 	}
 	if len(args) > 0 {
-		if len(validation.IsDNS1123Subdomain(args[0])) > 0 {
-			return options, 0, "", fmt.Errorf("%q is no name of a Rollout: that takes lower-case letters, digits, dots and -", args[0])
+		if options.OnlyIn, options.Only, err = f.parseName(args[0]); err != nil {
+			return options, 0, "", err
 		}
-		options.Only = args[0]
 	}
 	return options, threshold, form, nil
+}
+
+// parseName reads ROLLOUT, or NAMESPACE/ROLLOUT for files, which may be of many namespaces.
+func (f *lintFlags) parseName(arg string) (namespace, name string, err error) {
+	namespace, name, found := strings.Cut(arg, "/")
+	if !found {
+		namespace, name = "", arg
+	}
+	if len(validation.IsDNS1123Subdomain(name)) > 0 || found && len(validation.IsDNS1123Label(namespace)) > 0 {
+		return "", "", fmt.Errorf("%q is no name of a Rollout: that takes lower-case letters, digits, dots and -", arg)
+	}
+	if found && len(f.files) == 0 {
+		return "", "", fmt.Errorf("%q is no name of a Rollout: NAMESPACE/ROLLOUT is for files; of a cluster, -n chooses the namespace", arg)
+	}
+	return namespace, name, nil
 }
 
 // parsePrometheus is nil if neither flag is given: what the operator allows is not known.
@@ -185,7 +200,7 @@ func (p *Program) judge(ctx context.Context, f *lintFlags, options lint.Options)
 		return p.judgeCluster(ctx, f.target, options)
 	}
 	in := lint.Input{Namespace: f.target.Namespace, Command: CommandName(p.Name)}
-	err := p.during("reading "+strings.Join(f.files, ", "), func() error { return p.readFiles(ctx, &in, f.files) })
+	err := p.during("reading "+strings.Join(f.files, ", "), func() error { return p.readFiles(ctx, &in, f.files, f.empty) })
 	if err != nil {
 		return lint.Report{}, err
 	}

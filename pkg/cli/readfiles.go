@@ -12,5 +12,5 @@ import (
 // a file that cannot be opened or read; what stands in it is for the linter to judge.
 func ReadFiles(ctx context.Context, in *lint.Input, stdin io.Reader, names []string) error {
 	p := Program{In: stdin}
-	return p.readFiles(ctx, in, names)
+	return p.readFiles(ctx, in, names, false)
 }

@@ -256,6 +256,7 @@ func TestAmbient(t *testing.T) {
 		"a namespace without a mode":     {bySubsets + "---\n" + replaced(ambientNS, "ambient", "none"), ""},
 		"a waypoint that is none":        {ambient() + "    istio.io/use-waypoint: none\n", "ARI0504"},
 		"a Service with a waypoint":      {ambient("kind: Service\nmetadata: {name: web, namespace: shop}", "kind: Service\nmetadata: {name: web, namespace: shop, labels: {istio.io/use-waypoint: w}}"), ""},
+		"a Service that wants none":      {ambient("kind: Service\nmetadata: {name: web, namespace: shop}", "kind: Service\nmetadata: {name: web, namespace: shop, labels: {istio.io/use-waypoint: none}}") + "    istio.io/use-waypoint: w\n", "ARI0504"},
 		"routes of a gateway only":       {ambient("  hosts: [web]\n", "  hosts: [shop.example]\n  gateways: [public]\n"), ""},
 		"pods that opt out":              {ambient("{app: web, version: v2}", "{app: web, istio.io/dataplane-mode: none}"), ""},
 		"pods with a sidecar":            {ambient("{app: web, version: v2}", "{app: web, sidecar.istio.io/inject: \"true\"}"), ""},

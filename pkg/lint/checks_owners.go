@@ -184,11 +184,15 @@ func driftIgnores(release *object, kind string) bool {
 
 func noWaypoint(s *subject, tell tell) {
 	namespace := s.w.byKey[key{namespaceKind, "", s.o.Namespace}]
-	if namespace == nil || !s.ambient(namespace) || namesWaypoint(namespace) || !s.routesMesh() {
+	if namespace == nil || !s.ambient(namespace) || !s.routesMesh() {
 		return
 	}
 	services := s.serviceSelections()
-	if len(services) == 0 || slices.ContainsFunc(services, func(x selection) bool { return namesWaypoint(x.o) }) {
+	if len(services) == 0 || slices.ContainsFunc(services, func(x selection) bool { return namesWaypoint(x.o, namespace) }) {
+		return
+	}
+	if namesWaypoint(namespace, nil) {
+		tell(services[0].o, "metadata.labels", "the namespace of %s is ambient and names a waypoint, and its Services want none", s.o)
 		return
 	}
 	tell(namespace, "metadata.labels", "the namespace of %s is ambient, and neither it nor its Services name a waypoint", s.o)
@@ -204,8 +208,13 @@ func (s *subject) ambient(namespace *object) bool {
 	return mode == "ambient" && pods["sidecar.istio.io/inject"] != "true"
 }
 
-func namesWaypoint(o *object) bool {
-	waypoint := o.labels("metadata", "labels")["istio.io/use-waypoint"]
+// namesWaypoint tells whether an object has a waypoint: what it says itself counts, and
+// what its namespace says only if it says nothing.
+func namesWaypoint(o, namespace *object) bool {
+	waypoint, said := o.labels("metadata", "labels")["istio.io/use-waypoint"]
+	if !said && namespace != nil {
+		return namesWaypoint(namespace, nil)
+	}
 	return waypoint != "" && waypoint != "none"
 }
 

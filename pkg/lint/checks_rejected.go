@@ -40,7 +40,10 @@ func rejected(s *subject, tell tell) {
 // tellSelector compares the selector with the labels of the pod template. With a
 // workloadRef the controller takes both from there.
 func (s *subject) tellSelector(tell tell) {
-	if s.ro.Spec.WorkloadRef != nil {
+	if ref := s.ro.Spec.WorkloadRef; ref != nil {
+		if _, missing := s.w.find(deploymentKind, s.o.Namespace, ref.Name); missing && ref.Kind == deploymentKind.kind {
+			tell(s.o, "spec.workloadRef.name", "Deployment %s/%s does not exist", s.o.Namespace, cut(ref.Name))
+		}
 		return
 	}
 	selector := s.ro.Spec.Selector

@@ -114,10 +114,17 @@ func isObject(value any) bool {
 
 // noObjectReason tells a field that is missing from one that YAML takes for a number.
 func noObjectReason(value any) string {
+	var missing []string
 	for _, name := range []string{"apiVersion", "kind"} {
-		if found := at(value, name); found != nil && !isText(found) {
+		switch found := at(value, name); {
+		case found == nil || found == "":
+			missing = append(missing, name)
+		case !isText(found):
 			return fmt.Sprintf("%s is %s, which is no text: this is no Kubernetes object, and was not looked at", name, shown(found))
 		}
+	}
+	if len(missing) == 1 {
+		return missing[0] + " is missing: this is no Kubernetes object, and was not looked at"
 	}
 	return "apiVersion and kind are missing: this is no Kubernetes object, and was not looked at"
 }

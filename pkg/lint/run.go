@@ -32,8 +32,14 @@ type Options struct {
 	Complete func(kind, namespace string) bool
 	// Ignore are codes that are suppressed everywhere.
 	Ignore []string
-	// Only is the name of the one Rollout to judge; empty: all of them.
-	Only string
+	// Only is the name of the one Rollout to judge; empty: all of them. OnlyIn is the
+	// namespace that it is of; empty: those of that name in all namespaces.
+	Only, OnlyIn string
+}
+
+// wants tells whether a Rollout is one of those to judge.
+func (o Options) wants(rollout *object) bool {
+	return (o.Only == "" || rollout.Name == o.Only) && (o.OnlyIn == "" || rollout.Namespace == o.OnlyIn)
 }
 
 // Run judges the Rollouts of the input. It always gives a report: whatever is wrong
@@ -41,7 +47,7 @@ type Options struct {
 func Run(in Input, o Options) Report {
 	w := newWorld(in, o)
 	for _, s := range w.subjects {
-		if o.Only != "" && s.o.Name != o.Only {
+		if !o.wants(s.o) {
 			continue
 		}
 		w.report.Rollouts++
@@ -49,7 +55,7 @@ func Run(in Input, o Options) Report {
 		w.judge(s)
 	}
 	for _, s := range w.strays {
-		if o.Only == "" || s.o.Name == o.Only {
+		if o.wants(s.o) {
 			w.judgeFields(s)
 		}
 	}

@@ -69,6 +69,30 @@ func TestOnlyTheRolloutThatIsAskedForIsJudged(t *testing.T) {
 	if report := judge(lint.Options{Only: "none"}, bySubsets); report.Rollouts != 0 {
 		t.Errorf("%+v", report)
 	}
+	elsewhere := strings.ReplaceAll(faultyBase(), "shop", "other")
+	if report := judge(lint.Options{Only: "web", OnlyIn: "shop"}, bySubsets, elsewhere); report.Rollouts != 1 || len(report.Findings) > 0 {
+		t.Errorf("%+v", report)
+	}
+	if report := judge(lint.Options{Only: "web", OnlyIn: "other"}, bySubsets, elsewhere); report.Rollouts != 1 || len(report.Findings) == 0 {
+		t.Errorf("%+v", report)
+	}
+}
+
+func TestADeploymentThatIsNotThereIsAFindingWhereAllIsThere(t *testing.T) {
+	rollout := func(kind string) string {
+		return replaced(bySubsets, "  selector: {matchLabels: {app: web}}\n  template:\n    metadata:\n      labels: {app: web, version: v2}\n    spec: {}\n", "  workloadRef: {apiVersion: apps/v1, kind: "+kind+", name: web}\n")
+	}
+	all := func(string, string) bool { return true }
+	report := judge(lint.Options{Complete: all}, rollout("Deployment"))
+	if len(report.Findings) != 1 || report.Findings[0].Code != "ARI0410" || report.Findings[0].Field != "spec.workloadRef.name" || report.Findings[0].Message != "Deployment shop/web does not exist" {
+		t.Errorf("%+v", report.Findings)
+	}
+	if report := judge(lint.Options{Complete: all}, rollout("PodTemplate")); len(report.Findings) != 0 {
+		t.Errorf("a kind that is not looked at: %+v", report.Findings)
+	}
+	if report := judge(lint.Options{}, rollout("Deployment")); len(report.Findings) != 0 || !strings.Contains(strings.Join(report.Notes, "\n"), "Deployment shop/web is not in the input") {
+		t.Errorf("where not all is there: %+v, %q", report.Findings, report.Notes)
+	}
 }
 
 func TestAFindingIsSuppressedByCode(t *testing.T) {
