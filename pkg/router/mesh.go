@@ -273,9 +273,9 @@ func (r *Router) reportUnseen(s *situation, m *memory, waiting string) {
 }
 
 // reportLate tells, once for each weight that is late, what is missing: at the full
-// weight the controller keeps the answer to its log.
+// weight the controller keeps the answer to its log. A call without a seat has not waited.
 func (r *Router) reportLate(s *situation, m *memory, v verdict) {
-	if m.unseenTold {
+	if m.unseenTold || r.clock.Now().Sub(m.unseenSince) < verifyPatience {
 		return
 	}
 	m.unseenTold = true

@@ -166,7 +166,12 @@ func TestAWeightThatIsLateIsToldOnce(t *testing.T) {
 	}
 	for _, weight := range []int32{20, 100} {
 		mustSet(t, r, ro, weight)
+		wantVerified(t, "it has not waited, as without a seat", r, ro, weight, false)
+		if told := late(); len(told) != 0 {
+			t.Errorf("told of %d though it is not late yet: %q", weight, told)
+		}
 		for range 3 {
+			w.pass(time.Second)
 			wantVerified(t, "it is late", r, ro, weight, false)
 		}
 		if told := late(); len(told) != 1 || !strings.Contains(told[0], fmt.Sprintf("weight %d is written and not in effect yet: istiod still serves", weight)) {
@@ -222,6 +227,23 @@ func TestALookThatFindsTheWeightServedEndsTheCall(t *testing.T) {
 	r.patience = 30 * time.Second
 	time.AfterFunc(50*time.Millisecond, func() { i.serves(20, endpoints("old", 20), endpoints("canary1", 20)) })
 	wantVerified(t, "served after a moment", r, ro, 20, true)
+}
+
+func TestAMeshThatTakesNoWeightsKeepsFewOfTheWorkers(t *testing.T) {
+	_, r, i, ro := verified(t, `{"level": "Mesh"}`)
+	mustSet(t, r, ro, 20)
+	r.patience = time.Hour
+	for range seats {
+		r.looking <- struct{}{}
+	}
+	i.serves(0, endpoints("old", 20), nil)
+	wantVerified(t, "all seats are taken", r, ro, 20, false)
+	<-r.looking
+	time.AfterFunc(50*time.Millisecond, func() { i.serves(20, endpoints("old", 20), endpoints("canary1", 20)) })
+	wantVerified(t, "a seat is free", r, ro, 20, true)
+	if len(r.looking) != seats-1 {
+		t.Errorf("%d seats are taken after the call", len(r.looking))
+	}
 }
 
 func TestWhatCannotBeVerifiedGoesOnOrWaits(t *testing.T) {

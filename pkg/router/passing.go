@@ -21,11 +21,22 @@ const (
 	// and some more.
 	passingPatience = 3 * time.Second
 	passingPoll     = 25 * time.Millisecond
-	// seats is how many calls may stay at once. Each keeps one of the controller's
-	// workers, of which there are ten by default; with many canaries at once the others
-	// are sent back.
+	// seats is how many calls of SetWeight and UpdateHash, and as many of VerifyWeight,
+	// may stay at once. Each keeps one of the controller's workers, of which there are
+	// ten by default; with many canaries at once, or a mesh that does not take weights,
+	// the others are sent back.
 	seats = 3
 )
+
+// seated calls stay if one of the seats is free.
+func seated(taken chan struct{}, stay func()) {
+	select {
+	case taken <- struct{}{}:
+		defer func() { <-taken }()
+		stay()
+	default:
+	}
+}
 
 // passing is an answer that will be over by itself, whatever the controller does.
 type passing string
@@ -41,14 +52,10 @@ func (r *Router) outlast(ctx context.Context, err error, over func(context.Conte
 	if _, passes := err.(passing); !passes {
 		return err
 	}
-	select {
-	case r.waiting <- struct{}{}:
-		defer func() { <-r.waiting }()
-	default:
-		return err
-	}
-	_ = wait.PollUntilContextTimeout(ctx, passingPoll, r.staying, false, func(ctx context.Context) (bool, error) {
-		return over(ctx), nil
+	seated(r.waiting, func() {
+		_ = wait.PollUntilContextTimeout(ctx, passingPoll, r.staying, false, func(ctx context.Context) (bool, error) {
+			return over(ctx), nil
+		})
 	})
 	return err
 }

@@ -92,7 +92,9 @@ type Router struct {
 	// patience is how long VerifyWeight looks again before it says no, staying how long
 	// a passing error is kept back by those that have a seat in waiting.
 	patience, staying time.Duration
-	waiting           chan struct{}
+	// waiting are the seats of SetWeight and UpdateHash that are taken, looking those of
+	// VerifyWeight.
+	waiting, looking chan struct{}
 }
 
 // New returns a Router that has not been called yet.
@@ -104,7 +106,7 @@ func newRouter(c Cluster, options Options, log hclog.Logger, clock clock.WithTic
 	if options.Recorder == nil {
 		options.Recorder = nobody{}
 	}
-	r := &Router{cluster: c, options: options, log: log, clock: clock, watch: newWatch(clock), patience: verifyPatience, staying: passingPatience, waiting: make(chan struct{}, seats)}
+	r := &Router{cluster: c, options: options, log: log, clock: clock, watch: newWatch(clock), patience: verifyPatience, staying: passingPatience, waiting: make(chan struct{}, seats), looking: make(chan struct{}, seats)}
 	r.memories.forgotten = r.forgotten
 	return r
 }

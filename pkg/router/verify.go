@@ -42,10 +42,14 @@ func (r *Router) VerifyWeight(ctx context.Context, ro *v1alpha1.Rollout, desired
 	return false, errorOrNil(found.answers.VerifyErr)
 }
 
-// lookAgain waits, for a short time, until nothing is missing.
+// lookAgain waits, for a short time and with a seat, until nothing is missing. Without
+// one the controller comes again in ten seconds: with a mesh that takes no weights all of
+// its workers would stand here.
 func (r *Router) lookAgain(ctx context.Context, f finding) {
-	_ = wait.PollUntilContextTimeout(ctx, f.every, r.patience, false, func(context.Context) (bool, error) {
-		return f.again(), nil
+	seated(r.looking, func() {
+		_ = wait.PollUntilContextTimeout(ctx, f.every, r.patience, false, func(context.Context) (bool, error) {
+			return f.again(), nil
+		})
 	})
 }
 
