@@ -15,11 +15,11 @@
 // # Between the calls
 //
 // The watch looks at a Rollout when its pods or its objects have changed. First it
-// takes from the canary what its pods cannot serve; that needs nobody's leave. Then
-// it puts back what others changed of what the last call brought about, if that is
-// still this process's to do: not for a Rollout that is gone, has moved on or names
-// another router, not where another process of the plugin has written, not in a
-// quarrel, and not without a call within the lease.
+// takes from the canary what its pods cannot serve; that needs nobody's leave
+// (relieve.go). Then it puts back what others changed of what the last call brought
+// about, if that is still this process's to do (drift.go): not for a Rollout that is
+// gone, has moved on or names another router, not where another process of the plugin
+// has written, not in a quarrel, and not without a call within the lease.
 //
 // # What waits
 //
