@@ -1,9 +1,11 @@
 package lint
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
+	jsonobject "github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/jsonpatch/object"
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
 
@@ -42,7 +44,7 @@ var routeChecks = []*Check{
 	},
 	{
 		Code: "ARI0207", Severity: Error, Title: "A VirtualService or DestinationRule that cannot be read", judge: malformedObjects,
-		Happens: stops, Instead: "Give the field the type that the message names.",
+		Happens: stops + " For hosts, gateways, exportTo and what a match is, which it does not read, the API server refuses the object.", Instead: "Give the field the type that the message names.",
 		Elsewhere: "Istio IST0106",
 	},
 	{
@@ -101,6 +103,7 @@ func malformedObjects(s *subject, tell tell) {
 			tell(x.o, pathIn(x.vs.Malformed), "%s", x.vs.Malformed)
 		default:
 			malformedRoutes(x, tell)
+			unread(x, tell)
 		}
 	}
 	for _, r := range s.rules {
@@ -119,6 +122,27 @@ func malformedRoutes(x *routed, tell tell) {
 	for _, o := range x.outcomes {
 		if o.trouble == unusable && o.route != nil {
 			tell(x.o, pathIn(o.route.Malformed), "%s", about(x.o, o.err))
+		}
+	}
+}
+
+// unread judges the fields that package virtualservice passes over, since weights do not
+// depend on them.
+func unread(x *routed, tell tell) {
+	spec := jsonobject.Root(x.o.content).Field("spec")
+	for _, name := range []string{"hosts", "gateways", "exportTo"} {
+		if _, err := spec.Field(name).Texts(); err != nil {
+			tell(x.o, pathIn(err), "%s", err)
+		}
+	}
+	entries, _ := spec.Field("http").Items()
+	for _, entry := range entries {
+		matches, err := entry.Field("match").Items()
+		for _, match := range matches {
+			err = cmp.Or(err, match.Object())
+		}
+		if err != nil {
+			tell(x.o, pathIn(err), "%s", err)
 		}
 	}
 }
