@@ -87,8 +87,8 @@ func TestEveryCommandCallsWhatThereIs(t *testing.T) {
 var foreign = strings.Fields("awk base64 cat chmod cosign cp curl docker echo export git grep gh head helm jq kubectl kustomize ln mkdir mv openssl sed sha256sum sort tar tee unzip")
 
 // foreignFlags are flags in running text that belong to other programs.
-var foreignFlags = strings.Fields("--context --patch-file --field-selector --show-managed-fields --previous --server-side --dry-run " +
-	"--namespaced --qps --burst") // the controller's
+var foreignFlags = strings.Fields("--context --patch-file --field-selector --show-managed-fields --previous --server-side --force-conflicts --dry-run " +
+	"--namespaced --instance-id --qps --burst") // the controller's
 
 // knowledge is what commands may name.
 type knowledge struct {

@@ -279,7 +279,7 @@ func TestTheReleaseOfAnOverlayReachesTheInitContainerOnceEach(t *testing.T) {
 		for _, variable := range inits[0].Env {
 			names = append(names, variable.Name)
 		}
-		if diff := cmp.Diff([]string{"VERSION", "SHA256", "FILE"}, names); diff != "" {
+		if diff := cmp.Diff([]string{"VERSION", "SHA256", "FILE", "RELEASES"}, names); diff != "" {
 			t.Errorf("%s: variables (-want +got):\n%s", overlay, diff)
 		}
 	}

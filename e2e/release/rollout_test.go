@@ -166,6 +166,10 @@ func TestARolloutStandsStillAndTheLogSaysWhy(t *testing.T) {
 		"There is no ConfigMap argo-rollouts-config in the controller's namespace.": {{plugin: plugin{Name: name}, before: func(p *pod, _ plugin) *controller {
 			return p.start(volumes{})
 		}}},
+		"The key has gone, as after an upgrade of Argo Rollouts: its manifest has the same ConfigMap, without data.": {{plugin: plugin{Name: name}, before: func(p *pod, _ plugin) *controller {
+			p.apply(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "argo-rollouts-config"}})
+			return p.start(volumes{})
+		}}},
 		"The controller has not been restarted since the ConfigMap was changed.": {{plugin: plugin{Name: name, Location: file}, before: func(p *pod, late plugin) *controller {
 			c := p.start(volumes{})
 			c.says(startedLine)
