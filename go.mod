@@ -2,6 +2,9 @@ module github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio
 
 go 1.26.1
 
+// What the workflows install, and what releases are built with.
+toolchain go1.26.8
+
 require (
 	github.com/argoproj/argo-rollouts v1.10.1
 	github.com/envoyproxy/go-control-plane/envoy v1.36.0
