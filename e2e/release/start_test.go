@@ -44,11 +44,13 @@ func TestTheControllerEndsAndSaysWhy(t *testing.T) {
 			{plugin: plugin{Name: name, Location: from.URL + atPlugin, Sha256: sum}, volumes: volumes{noPluginBin: true}},
 			{plugin: plugin{Name: name, Location: "file://" + keep(t, "plugin", from.binary)}, volumes: volumes{noPluginBin: true}},
 		},
-		"There is no such file in the pod.":                  {{plugin: plugin{Name: name, Location: "file:///istio-plugin/none"}}},
-		"The location is no URL.":                            {{plugin: plugin{Name: name, Location: "plugins/istio"}}},
-		"The location has another scheme.":                   {{plugin: plugin{Name: name, Location: "oci://registry/plugin:v1"}}},
-		"The name has no slash, or two.":                     {{plugin: plugin{Name: "istio", Location: from.URL + atPlugin}}, {plugin: plugin{Name: "a/b/c", Location: from.URL + atPlugin}}},
-		"What stands under trafficRouterPlugins is no list.": {{list: "name: " + name}},
+		"There is no such file in the pod.": {{plugin: plugin{Name: name, Location: "file:///istio-plugin/none"}}},
+		"The location is no URL.":           {{plugin: plugin{Name: name, Location: "plugins/istio"}}},
+		"The location has another scheme.":  {{plugin: plugin{Name: name, Location: "oci://registry/plugin:v1"}}},
+		"The name has no slash, or two.":    {{plugin: plugin{Name: "istio", Location: from.URL + atPlugin}}, {plugin: plugin{Name: "a/b/c", Location: from.URL + atPlugin}}},
+		"What stands under trafficRouterPlugins is no list, or the args of an entry are none.": {
+			{list: "name: " + name}, {list: "- {name: " + name + ", location: 'file:///plugin', args: --namespace=shop}"},
+		},
 	}
 	rows := symptoms(t, notStarting)
 	tried(t, rows, cases)
