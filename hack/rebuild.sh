@@ -15,7 +15,7 @@ released=dist/$name
 
 # What the binary says of itself: NAME VERSION (commit COMMIT, of DATE) GO OS/ARCH.
 line=$("$released" --version)
-[[ $line =~ ^[^\ ]+\ ([^\ ]+)\ \(commit\ ([0-9a-f]{40}),\ of\ ([^\)]+)\)\ (go[^\ ]+)\  ]] || { echo "$released has no release's stamp: $line"; exit 1; }
+[[ $line =~ ^[^\ ]+\ ([^\ ]+)\ \(commit\ ([0-9a-f]{40}),\ of\ ([^\),]+)\)\ (go[^\ ]+)\  ]] || { echo "$released has no release's stamp: $line"; exit 1; }
 version=${BASH_REMATCH[1]} commit=${BASH_REMATCH[2]} date=${BASH_REMATCH[3]} go=${BASH_REMATCH[4]}
 
 # build FOLDER: copies the files into it, without git's, and builds there with the

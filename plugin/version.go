@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Set by the release build with -X.
+// Set by the release build with -X, all three (.goreleaser.yaml).
 var (
 	version = "" // the tag, with its v
 	commit  = "" // all of its 40 hex digits
@@ -20,18 +20,44 @@ type origin struct {
 	version, commit, date string
 	// changed is whether files differed from the commit.
 	changed bool
-	// guessed is whether it is the Go tool's record and not the release's stamp.
-	guessed bool
+	// doubt is why it is no release; empty for one.
+	doubt string
 }
 
-// originOf takes the release's stamp where there is one. Else, as after go build
-// and go install, it is what the Go tool has recorded, of which much may be missing.
+// Why a binary is no release.
+const (
+	unstamped   = "no release: as the Go tool recorded it"
+	halfStamped = "no release: some of the release's stamps are missing"
+)
+
+// originOf takes the release's stamps where all of them are there: whoever sets a
+// version alone, as make build does, makes no release. Else it is what the Go tool has
+// recorded, of which much may be missing, and the stamps fill in.
 func originOf(stamp origin, info *debug.BuildInfo) origin {
-	if stamp.version != "" || info == nil {
+	if stamp.version != "" && stamp.commit != "" && stamp.date != "" {
 		return stamp
 	}
+	doubt := halfStamped
+	if stamp == (origin{}) {
+		doubt = unstamped
+	}
+	recorded := recordedOrigin(info)
+	return origin{
+		version: cmp.Or(stamp.version, recorded.version), // as the build was told to call it
+		commit:  cmp.Or(recorded.commit, stamp.commit),   // a stamp can be of any
+		date:    cmp.Or(recorded.date, stamp.date),
+		changed: recorded.changed,
+		doubt:   doubt,
+	}
+}
+
+// recordedOrigin is what the Go tool writes into a binary; info may be nil.
+func recordedOrigin(info *debug.BuildInfo) origin {
+	if info == nil {
+		return origin{}
+	}
 	// It writes (devel) where it has no version.
-	recorded := origin{version: strings.Trim(info.Main.Version, "()"), guessed: true}
+	recorded := origin{version: strings.Trim(info.Main.Version, "()")}
 	for _, setting := range info.Settings {
 		switch setting.Key {
 		case "vcs.revision":
@@ -57,8 +83,8 @@ func (o origin) String() string {
 	if o.changed {
 		about = append(about, "with changes")
 	}
-	if o.guessed {
-		about = append(about, "no release: as the Go tool recorded it")
+	if o.doubt != "" {
+		about = append(about, o.doubt)
 	}
 	text := cmp.Or(o.version, "unknown")
 	if len(about) > 0 {

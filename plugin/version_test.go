@@ -1,8 +1,11 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"testing"
 )
 
@@ -21,7 +24,24 @@ func TestTheVersionTellsWhereTheBinaryComesFrom(t *testing.T) {
 		"a release has all of it from the stamp, whatever the Go tool says": {
 			origin{version: "v1.2.3", commit: hash, date: "2026-11-30T11:30:33Z"}, recorded("v0.0.0-1", changed...),
 			"v1.2.3 (commit " + hash + ", of 2026-11-30T11:30:33Z)"},
-		"a build with no more than a version": {origin{version: "9414e50-dirty"}, recorded("(devel)"), "9414e50-dirty"},
+		"a release whose binary the Go tool says nothing about": {origin{version: "v1.2.3", commit: hash, date: "2026-11-30T11:30:33Z"}, nil, "v1.2.3 (commit " + hash + ", of 2026-11-30T11:30:33Z)"},
+		"a build with no more than a version": {
+			origin{version: "v9.9.9"}, recorded("v0.0.0-20261130113033-9414e506ed79", git...),
+			"v9.9.9 (commit " + hash + ", of 2026-11-30T11:30:33Z, no release: some of the release's stamps are missing)"},
+		"a build with no more than a version, of changed files": {
+			origin{version: "9414e50-dirty"}, recorded("v1.2.3+dirty", changed...),
+			"9414e50-dirty (commit " + hash + ", of 2026-11-30T11:30:33Z, with changes, no release: some of the release's stamps are missing)"},
+		"a build with no more than a version, without a clone":  {origin{version: "v9.9.9"}, recorded("(devel)"), "v9.9.9 (no release: some of the release's stamps are missing)"},
+		"a build with no more than a version, without a record": {origin{version: "v9.9.9"}, nil, "v9.9.9 (no release: some of the release's stamps are missing)"},
+		"a build that lacks the commit's stamp": {
+			origin{version: "v1.2.3", date: "2026-11-30T11:30:33Z"}, nil, "v1.2.3 (of 2026-11-30T11:30:33Z, no release: some of the release's stamps are missing)"},
+		"a build that lacks the date's stamp": {
+			origin{version: "v1.2.3", commit: hash}, recorded("(devel)"), "v1.2.3 (commit " + hash + ", no release: some of the release's stamps are missing)"},
+		"a build that lacks the version's stamp": {
+			origin{commit: hash, date: "2026-11-30T11:30:33Z"}, recorded("(devel)"), "devel (commit " + hash + ", of 2026-11-30T11:30:33Z, no release: some of the release's stamps are missing)"},
+		"a stamp of another commit than the Go tool has recorded": {
+			origin{version: "v1.2.3", commit: strings.Repeat("0", 40)}, recorded("(devel)", git...),
+			"v1.2.3 (commit " + hash + ", of 2026-11-30T11:30:33Z, no release: some of the release's stamps are missing)"},
 		"a build in a clone": {
 			origin{}, recorded("v0.0.0-20261130113033-9414e506ed79", git...),
 			"v0.0.0-20261130113033-9414e506ed79 (commit " + hash + ", of 2026-11-30T11:30:33Z, no release: as the Go tool recorded it)"},
@@ -31,7 +51,7 @@ func TestTheVersionTellsWhereTheBinaryComesFrom(t *testing.T) {
 		"go install of a version":     {origin{}, recorded("v1.2.3"), "v1.2.3 (no release: as the Go tool recorded it)"},
 		"a build without a clone":     {origin{}, recorded(""), "unknown (no release: as the Go tool recorded it)"},
 		"a build without its history": {origin{}, recorded("(devel)"), "devel (no release: as the Go tool recorded it)"},
-		"nothing is known":            {origin{}, nil, "unknown"},
+		"nothing is known":            {origin{}, nil, "unknown (no release: as the Go tool recorded it)"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			if got := originOf(tc.stamp, tc.info).String(); got != tc.want {
@@ -50,5 +70,18 @@ func TestTheVersionLineIsTheStampThenGoThenThePlatform(t *testing.T) {
 	}
 	if got := buildVersion(); got != "v1.2.3" {
 		t.Errorf("short: %q", got)
+	}
+}
+
+// A release that lacks one would say that it is none.
+func TestTheReleaseSetsEveryStamp(t *testing.T) {
+	configuration, err := os.ReadFile(filepath.Join("..", ".goreleaser.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stamp := range []string{"version", "commit", "date"} {
+		if !strings.Contains(string(configuration), " -X main."+stamp+"={{ .") && !strings.Contains(string(configuration), " -X main."+stamp+"=v{{ .") {
+			t.Errorf(".goreleaser.yaml does not set main.%s", stamp)
+		}
 	}
 }

@@ -1,6 +1,6 @@
 // Command configmap-snippet writes the ConfigMap that registers one released binary of the plugin, with its address and
 // its checksum taken from the release's checksums file. The release runs it once for each binary, so that nobody has to
-// copy a sum by hand.
+// copy a sum by hand. Flags that would give a ConfigMap which the controller cannot use are refused.
 package main
 
 import (
@@ -36,8 +36,10 @@ type snippet struct {
 
 var text = template.Must(template.New("snippet").Parse(`# Registers {{.Binary}} {{.Version}}; the controller downloads it when it starts.
 #
-# If the ConfigMap exists already, add the entry to its trafficRouterPlugins. The controller reads it only when it
-# starts: restart it after a change.
+#   kubectl apply --server-side --field-manager=istio-plugin -f …
+#
+# leaves the other keys of the ConfigMap alone, and refuses where trafficRouterPlugins has entries already: add this one
+# to them then. The controller reads it only when it starts: restart it after a change.
 apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -65,9 +67,16 @@ func run(args []string, usage io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unknown argument %q: there are only flags", flags.Args())
+	}
 	if *checksums == "" || *output == "" || s.Binary == "" || s.Version == "" {
 		return errors.New("give --checksums, --binary, --version and --output")
 	}
+	if err := s.check(); err != nil {
+		return err
+	}
+	s.Address = strings.TrimRight(s.Address, "/") // a slash follows in the text
 	return write(s, *checksums, *output)
 }
 

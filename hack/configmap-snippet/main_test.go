@@ -126,8 +126,8 @@ func TestFaultyCallsWriteNothing(t *testing.T) {
 		"no flags":              {nil, "give --checksums, --binary, --version and --output"},
 		"no version":            {[]string{"--checksums", empty, "--binary", amd64, "--output", output}, "give --checksums"},
 		"an unknown flag":       {[]string{"--sum", "1"}, "flag provided but not defined"},
-		"no checksums file":     {[]string{"--checksums", filepath.Join(dir, "none"), "--binary", amd64, "--version", "v1", "--output", output}, "no such file"},
-		"a binary not in there": {[]string{"--checksums", empty, "--binary", amd64, "--version", "v1", "--output", output}, "checksums.txt: " + amd64 + " is not listed"},
+		"no checksums file":     {[]string{"--checksums", filepath.Join(dir, "none"), "--binary", amd64, "--version", "v1.2.3", "--output", output}, "no such file"},
+		"a binary not in there": {[]string{"--checksums", empty, "--binary", amd64, "--version", "v1.2.3", "--output", output}, "checksums.txt: " + amd64 + " is not listed"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

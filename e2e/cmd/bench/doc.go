@@ -16,6 +16,10 @@
 // plugin from its controller, from its metrics, and from /proc: so the part idle needs
 // Linux.
 //
+// Each table goes into the page and to stdout as soon as all of it was measured. The
+// first error ends the play, as Ctrl-C does: tables that were complete stay, those that
+// were not are in the page as before, and the exit code is 1.
+//
 // The command judges nothing and exits with an error only where something could not
 // be measured. What is expected of the figures stands in the page, and in the tests
 // of other packages.

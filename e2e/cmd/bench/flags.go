@@ -59,16 +59,39 @@ func parse(args []string) (options, *pflag.FlagSet, error) {
 	set.SortFlags = false
 	set.Usage = func() {} // printed by run, to the right stream
 	set.StringSliceVar(&o.parts, "parts", allParts, "what to measure: many canaries at once (crowd), many Rollouts at rest (idle), one canary (canary), one rollback (incident)")
-	set.IntSliceVar(&o.canaries, "canaries", []int{150, 500}, fmt.Sprintf("how many canaries begin at once, 1 to %d; each number is a table", mostCanaries))
+	set.IntSliceVar(&o.canaries, "canaries", []int{150, 500}, fmt.Sprintf("how many canaries begin at once, 1 to %d; each number is a table, so none comes twice", mostCanaries))
 	set.IntVar(&o.qps, "controller-qps", 0, "requests per second that the controller of these canaries may send, a table of its own; 0: its default of 40, which bounds them")
 	set.IntSliceVar(&o.idle, "idle", []int{1, 1000, 5000}, fmt.Sprintf("how many Rollouts are at rest, ascending, 1 to %d; each number is a row", mostIdle))
 	set.DurationVar(&o.window, "window", time.Minute, "for how long the plugin is looked at with each number of idle Rollouts, 1s or more")
 	set.StringVar(&o.out, "out", "", "page whose tables are written; - for none (default docs/benchmarks.md of the repository)")
 	set.BoolVarP(&o.help, "help", "h", false, "print this text")
 	if err := set.Parse(args); err != nil {
-		return o, set, err
+		return o, set, explained(err)
 	}
 	return o, set, o.check(set.Args())
+}
+
+// takes is what the flags take whose values are more than text.
+var takes = map[string]string{
+	"canaries":       fmt.Sprintf("whole numbers of 1 to %d with commas between them, as 150,500", mostCanaries),
+	"controller-qps": fmt.Sprintf("a whole number of 0 to %d", mostQPS),
+	"idle":           fmt.Sprintf("whole numbers of 1 to %d, ascending, with commas between them, as 1,1000", mostIdle),
+	"window":         "a duration of 1s or more, as 30s or 2m",
+	"parts":          "names with commas between them, of " + strings.Join(allParts, ", "),
+	"help":           "no value",
+}
+
+// explained says what a flag takes where the Go functions that read its value only say
+// how they failed.
+func explained(err error) error {
+	var wrong *pflag.InvalidValueError
+	if errors.As(err, &wrong) {
+		name := wrong.GetFlag().Name
+		if what, known := takes[name]; known {
+			return fmt.Errorf("--%s %q: it takes %s", name, wrong.GetValue(), what)
+		}
+	}
+	return err
 }
 
 func (o options) check(rest []string) error {
@@ -83,8 +106,9 @@ func (o options) check(rest []string) error {
 	for _, part := range o.parts {
 		need(slices.Contains(allParts, part), "--parts %s: use %s", part, strings.Join(allParts, ", "))
 	}
-	for _, n := range o.canaries {
+	for i, n := range o.canaries {
 		need(n >= 1 && n <= mostCanaries, "--canaries %d: use 1 to %d", n, mostCanaries)
+		need(!slices.Contains(o.canaries[:i], n), "--canaries %d: give each number once, since it is the name of a table", n)
 	}
 	need(o.qps >= 0 && o.qps <= mostQPS, "--controller-qps %d: use 0 to %d", o.qps, mostQPS)
 	for i, n := range o.idle {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -16,7 +17,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	err := run(ctx, play, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -24,8 +25,13 @@ func main() {
 	}
 }
 
-// run prints the tables on out and what it does meanwhile on progress.
-func run(ctx context.Context, args []string, out, progress io.Writer) error {
+// player plays what the options ask for and hands each table over once all of it was
+// measured. After an error there are no further tables.
+type player func(ctx context.Context, o options, progress io.Writer, made func(table, text string)) error
+
+// run prints the tables on out and what it does meanwhile on progress. Of a play that
+// fails or is interrupted, the tables that were complete by then are kept.
+func run(ctx context.Context, play player, args []string, out, progress io.Writer) error {
 	o, set, err := parse(args)
 	if err != nil {
 		return fmt.Errorf("%w\nsee --help", err)
@@ -43,30 +49,12 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 			return err
 		}
 	}
-	tables, err := play(ctx, o, progress)
-	if err != nil {
-		return err
+	r := results{out: out, page: path, missing: o.tables(), below: fmt.Sprintf("\n%s; `bench %s`\n", machine(), strings.Join(args, " "))}
+	err = play(ctx, o, progress, r.add)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("interrupted: %w", err)
 	}
-	for _, name := range o.tables() {
-		tables[name] += fmt.Sprintf("\n%s; `bench %s`\n", machine(), strings.Join(args, " "))
-		fmt.Fprintf(out, "\n%s\n\n%s", name, tables[name])
-	}
-	if path == "" {
-		return nil
-	}
-	return put(path, tables, o.tables())
-}
-
-// put writes the tables into a page, as it is now.
-func put(path string, tables map[string]string, names []string) error {
-	page, err := readPage(path, names)
-	if err != nil {
-		return err
-	}
-	if page, err = fill(page, tables, names); err != nil {
-		return err
-	}
-	return writePage(path, page)
+	return r.close(err)
 }
 
 // bench is what all parts need.
@@ -74,61 +62,95 @@ type bench struct {
 	options
 	plugin   string // path of the binary
 	progress io.Writer
-	tables   map[string]string
 }
 
 func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.progress, format+"\n", args...) }
 
-// play builds what is missing and plays what was asked for, each part in a lab of its
-// own.
-func play(ctx context.Context, o options, progress io.Writer) (map[string]string, error) {
+// play builds what is missing and plays what was asked for.
+func play(ctx context.Context, o options, progress io.Writer, made func(table, text string)) error {
 	plugin, err := lab.BuildPlugin(ctx, lab.PluginOptions{Progress: progress})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b := &bench{options: o, plugin: plugin, progress: progress, tables: map[string]string{}}
-	for _, part := range []struct {
-		name string
-		play func(context.Context, *lab.Lab) error
-	}{{partCrowd, b.crowds}, {partIdle, b.idlers}, {partCanary, b.canary}, {partIncident, b.incident}} {
-		if !o.plays(part.name) {
-			continue
-		}
-		b.say("%s:", part.name)
-		if err := b.inLab(ctx, part.play); err != nil {
-			return nil, fmt.Errorf("%s: %w", part.name, err)
-		}
-	}
-	return b.tables, nil
+	b := &bench{options: o, plugin: plugin, progress: progress}
+	return playAll(ctx, b.asked(), b.inLab, func(p part) { b.say("%s:", p.name) }, made)
 }
 
-func (b *bench) crowds(ctx context.Context, l *lab.Lab) error {
-	for _, canaries := range b.canaries {
-		result, err := b.crowd(ctx, l, canaries)
+// part is what is measured in one lab, one after the other.
+type part struct {
+	name         string
+	measurements []measurement
+}
+
+// measurement makes a table. With an error its text counts for nothing: figures that
+// are missing are no figures.
+type measurement struct {
+	table string
+	do    func(context.Context, *lab.Lab) (text string, err error)
+}
+
+// stage does something in a lab, which is there for no longer.
+type stage func(context.Context, func(context.Context, *lab.Lab) error) error
+
+// playAll plays each part on a stage of its own. The first that fails is the last.
+func playAll(ctx context.Context, parts []part, on stage, begins func(part), made func(table, text string)) error {
+	for _, p := range parts {
+		begins(p)
+		err := on(ctx, func(ctx context.Context, l *lab.Lab) error {
+			for _, m := range p.measurements {
+				text, err := m.do(ctx, l)
+				if err != nil {
+					return fmt.Errorf("table %s: %w", m.table, err)
+				}
+				made(m.table, text)
+			}
+			return nil
+		})
 		if err != nil {
-			return err
+			return fmt.Errorf("part %s: %w", p.name, err)
 		}
-		b.tables[b.crowdTable(canaries)] = crowdText(result)
 	}
 	return nil
 }
 
-func (b *bench) idlers(ctx context.Context, l *lab.Lab) error {
+// asked are the parts that the options ask for, in the order of allParts.
+func (b *bench) asked() []part {
+	all := []part{
+		{partCrowd, b.crowds()},
+		{partIdle, []measurement{{partIdle, b.idlers}}},
+		{partCanary, []measurement{{partCanary, b.canary}}},
+		{partIncident, []measurement{{partIncident, b.incident}}},
+	}
+	return slices.DeleteFunc(all, func(p part) bool { return !b.plays(p.name) })
+}
+
+func (b *bench) crowds() []measurement {
+	var all []measurement
+	for _, canaries := range b.canaries {
+		all = append(all, measurement{b.crowdTable(canaries), func(ctx context.Context, l *lab.Lab) (string, error) {
+			result, err := b.crowd(ctx, l, canaries)
+			if err != nil {
+				return "", err
+			}
+			return crowdText(result), nil
+		}})
+	}
+	return all
+}
+
+func (b *bench) idlers(ctx context.Context, l *lab.Lab) (string, error) {
 	rows, err := b.measureIdle(ctx, l)
-	b.tables[partIdle] = idleText(rows)
-	return err
+	return idleText(rows), err
 }
 
-func (b *bench) canary(ctx context.Context, l *lab.Lab) error {
+func (b *bench) canary(ctx context.Context, l *lab.Lab) (string, error) {
 	rows, err := b.alone(ctx, l, stepsStory)
-	b.tables[partCanary] = canaryText(rows)
-	return err
+	return canaryText(rows), err
 }
 
-func (b *bench) incident(ctx context.Context, l *lab.Lab) error {
+func (b *bench) incident(ctx context.Context, l *lab.Lab) (string, error) {
 	rows, err := b.alone(ctx, l, incidentStory)
-	b.tables[partIncident] = incidentText(rows)
-	return err
+	return incidentText(rows), err
 }
 
 // alone plays a story under one controller.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,9 +26,50 @@ func TestFaultsInTheFlagsAreReportedTogether(t *testing.T) {
 	}
 }
 
+func TestAFaultInAFlagNamesItAndWhatItTakes(t *testing.T) {
+	const canaries, idle = "it takes whole numbers of 1 to 2000 with commas between them", "it takes whole numbers of 1 to 20000, ascending, with commas between them"
+	const once = "give each number once"
+	for sentence, tc := range map[string]struct{ args, want string }{
+		"no number of canaries":                       {"--canaries=", `--canaries "": ` + canaries},
+		"a comma behind the last number of canaries":  {"--canaries=150,", `--canaries "150,": ` + canaries},
+		"a word for the canaries":                     {"--canaries=many", `--canaries "many": ` + canaries},
+		"more canaries than can be counted":           {"--canaries=99999999999999999999", `--canaries "99999999999999999999": ` + canaries},
+		"half a canary":                               {"--canaries=1.5", `--canaries "1.5": ` + canaries},
+		"as many canaries twice":                      {"--canaries=150,150", "--canaries 150: " + once},
+		"as many canaries twice, not one by one":      {"--canaries=150,500,150", "--canaries 150: " + once},
+		"as many canaries twice, by two flags":        {"--canaries=150 --canaries=150", "--canaries 150: " + once},
+		"no number of idle Rollouts":                  {"--idle=", `--idle "": ` + idle},
+		"a word for the idle Rollouts":                {"--idle=1,many", `--idle "1,many": ` + idle},
+		"as many idle Rollouts twice":                 {"--idle=5,5", "--idle 5: the numbers have to ascend"},
+		"no number of requests":                       {"--controller-qps=", `--controller-qps "": it takes a whole number of 0 to 10000`},
+		"a duration without its unit":                 {"--window=60", `--window "60": it takes a duration of 1s or more, as 30s or 2m`},
+		"no parts":                                    {"--parts=", "--parts: name one at least of crowd, idle, canary, incident"},
+		"parts with a quote":                          {`--parts=crowd,"idle`, `--parts "crowd,\"idle": it takes names with commas between them, of crowd, idle, canary, incident`},
+		"a value for the flag that asks for the help": {"--help=please", `--help "please": it takes no value`},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			err := run(context.Background(), neverPlayed(t), strings.Fields(tc.args), io.Discard, io.Discard)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "pars") {
+				t.Errorf("error %v\nwant  %s", err, tc.want)
+			}
+		})
+	}
+	if _, _, err := parse([]string{"--canaries=500,150"}); err != nil {
+		t.Errorf("numbers of canaries that do not ascend: %v", err)
+	}
+}
+
+// neverPlayed is the player where nothing may be played.
+func neverPlayed(t *testing.T) player {
+	return func(context.Context, options, io.Writer, func(table, text string)) error {
+		t.Error("something was played")
+		return nil
+	}
+}
+
 func TestHelpNamesEveryFlagAndStartsNothing(t *testing.T) {
 	var out, progress bytes.Buffer
-	if err := run(context.Background(), []string{"--help"}, &out, &progress); err != nil {
+	if err := run(context.Background(), neverPlayed(t), []string{"--help"}, &out, &progress); err != nil {
 		t.Fatal(err)
 	}
 	for _, flag := range []string{"--parts", "--canaries", "--controller-qps", "--idle", "--window", "--out", "--help"} {
@@ -123,11 +165,11 @@ func TestAPageWithoutThePlaceIsAnErrorBeforeAnythingIsPlayed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, progress bytes.Buffer
-	err := run(context.Background(), []string{"--parts=idle,incident", "--out=" + path}, &out, &progress)
+	err := run(context.Background(), neverPlayed(t), []string{"--parts=idle,incident", "--out=" + path}, &out, &progress)
 	if err == nil || !strings.Contains(err.Error(), "begin idle") || !strings.Contains(err.Error(), "begin incident") || progress.Len() > 0 {
 		t.Errorf("%v after %q", err, &progress)
 	}
-	err = run(context.Background(), []string{"--out=" + filepath.Join(t.TempDir(), "none.md")}, &out, &progress)
+	err = run(context.Background(), neverPlayed(t), []string{"--out=" + filepath.Join(t.TempDir(), "none.md")}, &out, &progress)
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a page that is not there: %v", err)
 	}

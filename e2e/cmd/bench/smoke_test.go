@@ -20,7 +20,7 @@ func TestASmallBenchmarkMeasuresEverythingThatALargeOneDoes(t *testing.T) {
 	}
 	b := &bench{
 		options: options{canaries: []int{3}, idle: []int{1, 5}, window: time.Second},
-		plugin:  plugin, progress: io.Discard, tables: map[string]string{},
+		plugin:  plugin, progress: io.Discard,
 	}
 	var result crowdResult
 	var rows []idleRow
