@@ -14,7 +14,7 @@ import (
 )
 
 // howToMark is what whoever writes a block needs to know.
-const howToMark = `no marker above it. Put one of these into the line above the fence:
+const howToMark = `Put one of these into the line above the fence:
 	<!-- runnable -->                                                      whole objects, which a test applies
 	<!-- runnable in examples/subset-level/rollout.yaml at PATH -->        a part of a Rollout, such as spec.strategy, or "plugin" for the plugin's block
 	<!-- runnable in examples/subset-level/rollout.yaml instead of PATH -->  the same, and nothing else is left there
@@ -43,7 +43,7 @@ func fences(t *testing.T, languages ...string) []markdown.Fence {
 }
 
 func TestEveryBlockOfYAMLIsMarkedAndWhatItSays(t *testing.T) {
-	blocks := fences(t, "yaml", "yml")
+	blocks := fences(t, "yaml")
 	if len(blocks) < 10 {
 		t.Errorf("only %d blocks were found", len(blocks))
 	}
@@ -57,7 +57,7 @@ func TestEveryBlockOfYAMLIsMarkedAndWhatItSays(t *testing.T) {
 // faultsOf is what can be told of a block without an API server.
 func faultsOf(f markdown.Fence) []string {
 	if f.Kind == markdown.None {
-		return []string{howToMark}
+		return []string{"no marker above it. " + howToMark}
 	}
 	manifest, err := f.Manifest("..")
 	if err != nil {
@@ -70,6 +70,7 @@ func faultsOf(f markdown.Fence) []string {
 			faults = append(faults, err.Error())
 			continue
 		}
+		faults = append(faults, pluginFaults(object, f.Why)...)
 		if f.Kind == markdown.Fragment {
 			continue
 		}
@@ -118,6 +119,12 @@ func TestABlockThatIsFaultyOrNotMarkedIsFound(t *testing.T) {
 		"no such file":               {"<!-- runnable in nowhere.yaml at spec -->\n```yaml\na: 1\n```", "nowhere.yaml"},
 		"a typing error in the plugin's block": {
 			"<!-- runnable in " + rollout + " at plugin -->\n```yaml\nguard: {mod: Off}\n```", "mod"},
+		"a plugin of another name": {
+			"<!-- runnable in " + rollout + " at spec.strategy.canary.trafficRouting -->\n```yaml\nplugins: {argoproj-labs/itsio: {}}\n```", "argoproj-labs/itsio"},
+		"a plugin of another name in the marker": {
+			"<!-- runnable in " + rollout + " at spec.strategy.canary.trafficRouting.plugins.argoproj-labs/itsio -->\n```yaml\nguard: {mode: Observe}\n```", "argoproj-labs/itsio"},
+		"a plugin of another name in a fragment": {
+			"<!-- fragment: a part -->\n```yaml\na: 1\n---\ntrafficRouting: {plugins: {argoproj-labs/itsio: {}}}\n```", "argoproj-labs/itsio"},
 		"a value that the plugin refuses": {
 			"<!-- runnable in " + rollout + " at plugin -->\n```yaml\nguard: {mode: Perhaps}\n```", "Perhaps"},
 	} {

@@ -1,12 +1,13 @@
 // Package docs holds the documentation, and the tests that keep it true: names of
-// tests, links, commands and blocks of YAML. How blocks are marked is told by package
-// markdown. That an API server takes the blocks is tested in e2e/pages.
+// tests and plugins, links, paths, commands and blocks of YAML. What the tests cannot
+// read they refuse: fences in another language, comments that are no markers, links in
+// another form. How blocks are marked is told by package markdown. That an API server
+// takes the blocks is tested in e2e/pages.
 package docs
 
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"net/url"
 	"os"
@@ -20,29 +21,10 @@ import (
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/docs/markdown"
 )
 
-// read returns the files below the repository's root with one of the endings, by
-// path, without what is built or downloaded.
+// read returns the files of the repository with one of the endings, by path.
 func read(t *testing.T, endings ...string) map[string]string {
 	t.Helper()
-	files := map[string]string{}
-	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if name := entry.Name(); entry.IsDir() && len(name) > 2 && name[0] == '.' {
-			return fs.SkipDir
-		}
-		for _, ending := range endings {
-			if !entry.IsDir() && strings.HasSuffix(path, ending) {
-				body, err := os.ReadFile(path)
-				if err != nil {
-					return err
-				}
-				files[path] = string(body)
-			}
-		}
-		return nil
-	})
+	files, err := filesBelow("..", endings...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +34,8 @@ func read(t *testing.T, endings ...string) map[string]string {
 func TestEveryTestThatTheDocumentationNamesIsThere(t *testing.T) {
 	there := map[string]bool{}
 	for _, body := range read(t, "_test.go") {
-		for _, found := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`).FindAllStringSubmatch(body, -1) {
-			there[found[1]] = true
+		for _, name := range testsOf(body) {
+			there[name] = true
 		}
 	}
 	named := 0
@@ -80,11 +62,18 @@ func pages(t *testing.T) []markdown.Page {
 	return all
 }
 
-func TestEveryLinkLeadsSomewhere(t *testing.T) {
+// allAnchors are those of each page.
+func allAnchors(t *testing.T) map[string]map[string]bool {
+	t.Helper()
 	anchors := map[string]map[string]bool{}
 	for _, page := range pages(t) {
 		anchors[page.Path] = page.Anchors()
 	}
+	return anchors
+}
+
+func TestEveryLinkLeadsSomewhere(t *testing.T) {
+	anchors := allAnchors(t)
 	links := 0
 	for _, page := range pages(t) {
 		for _, link := range page.Links() {
@@ -100,7 +89,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 }
 
 // leads follows a link of a page. Of those that leave the repository only the form
-// is looked at.
+// is looked at; an address of the repository itself does not leave it.
 func leads(from, target string, anchors map[string]map[string]bool) error {
 	to, err := url.Parse(target)
 	switch {
@@ -112,7 +101,11 @@ func leads(from, target string, anchors map[string]map[string]bool) error {
 		if to.Hostname() == "" || !strings.Contains(to.Hostname(), ".") && to.Hostname() != "localhost" {
 			return errors.New("it names no host")
 		}
-		return nil
+		file, err := ownFile(to)
+		if file == "" || err != nil {
+			return err
+		}
+		return reaches(file, to.Fragment, anchors)
 	case to.Scheme != "" || to.Host != "":
 		return errors.New("use https, or a path")
 	case path.IsAbs(to.Path):
@@ -122,13 +115,18 @@ func leads(from, target string, anchors map[string]map[string]bool) error {
 	if to.Path != "" {
 		file = path.Join(path.Dir(from), to.Path)
 	}
+	return reaches(file, to.Fragment, anchors)
+}
+
+// reaches says whether there is a file, and the heading in it.
+func reaches(file, heading string, anchors map[string]map[string]bool) error {
 	if strings.HasPrefix(file, "..") {
 		return errors.New("it leaves the repository")
 	}
 	if _, err := os.Stat(filepath.Join("..", file)); err != nil {
 		return err
 	}
-	if to.Fragment != "" && !anchors[file][to.Fragment] {
+	if heading != "" && !anchors[file][heading] {
 		return fmt.Errorf("%s has no such heading; it has %s", file, strings.Join(slices.Sorted(maps.Keys(anchors[file])), ", "))
 	}
 	return nil

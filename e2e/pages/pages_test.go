@@ -59,7 +59,7 @@ func TestAnAPIServerTakesEveryRunnableBlockOfThePages(t *testing.T) {
 			t.Error(err)
 		}
 		for _, f := range fences {
-			if f.Kind != markdown.Runnable || f.Language != "yaml" && f.Language != "yml" {
+			if f.Kind != markdown.Runnable || f.Language != "yaml" {
 				continue
 			}
 			applied++
