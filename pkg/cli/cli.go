@@ -137,7 +137,16 @@ func (p *Program) root() *cobra.Command {
 	for _, command := range commands {
 		root.AddCommand(command(p))
 	}
+	root.AddCommand(versionHint())
 	return root
+}
+
+// versionHint is for those who look for the version where other programs have it. It is no
+// command: it stands in no help.
+func versionHint() *cobra.Command {
+	return &cobra.Command{Use: "version", Hidden: true, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
+		return errors.New(`unknown command "version": --version tells the version`)
+	}}
 }
 
 // CommandName is how a person calls the program: kubectl finds a binary called

@@ -31,6 +31,7 @@ var sources = []source{
 	{kind: "DestinationRule", group: "networking.istio.io", versions: istioVersions, resource: "destinationrules", needed: true, listed: true},
 	{kind: "Service", versions: []string{"v1"}, resource: "services", listed: true},
 	{kind: "ServiceEntry", group: "networking.istio.io", versions: istioVersions, resource: "serviceentries", listed: true},
+	{kind: "HTTPRoute", group: "gateway.networking.k8s.io", versions: []string{"v1", "v1beta1"}, resource: "httproutes", listed: true},
 	{kind: "HelmRelease", group: "helm.toolkit.fluxcd.io", versions: []string{"v2", "v2beta2"}, resource: "helmreleases", listed: true},
 	{kind: "Namespace", versions: []string{"v1"}, resource: "namespaces"},
 	{kind: "Deployment", group: "apps", versions: []string{"v1"}, resource: "deployments"},

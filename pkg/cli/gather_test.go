@@ -29,7 +29,7 @@ type cluster struct {
 
 var plurals = map[string]string{
 	"Rollout": "rollouts", "VirtualService": "virtualservices", "DestinationRule": "destinationrules", "Service": "services",
-	"Namespace": "namespaces", "Application": "applications", "Deployment": "deployments",
+	"HTTPRoute": "httproutes", "Namespace": "namespaces", "Application": "applications", "Deployment": "deployments",
 }
 
 func (c *cluster) Namespace() string { return c.namespace }
@@ -75,6 +75,7 @@ func holding(t *testing.T, namespace string, documents ...string) *cluster {
 	c := &cluster{namespace: namespace, errors: map[string]error{}}
 	for resource, group := range map[string]string{
 		"rollouts": "argoproj.io/v1alpha1", "applications": "argoproj.io/v1alpha1", "services": "v1", "namespaces": "v1", "deployments": "apps/v1",
+		"httproutes":      "gateway.networking.k8s.io/v1",
 		"virtualservices": "networking.istio.io/v1beta1", "destinationrules": "networking.istio.io/v1beta1",
 	} {
 		version, err := schema.ParseGroupVersion(group)
@@ -116,7 +117,7 @@ func TestAClusterIsJudgedLikeItsFiles(t *testing.T) {
 	}
 	assertGolden(t, "lint-cluster.txt", got.out)
 	want := []string{
-		"list rollouts shop/", "list virtualservices shop/", "list destinationrules shop/", "list services shop/", "get namespaces /shop",
+		"list rollouts shop/", "list virtualservices shop/", "list destinationrules shop/", "list services shop/", "list httproutes shop/", "get namespaces /shop",
 	}
 	if !slices.Equal(c.reads, want) {
 		t.Errorf("it read %q, want %q", c.reads, want)
@@ -129,6 +130,16 @@ func TestOneRolloutOfAClusterThatIsClean(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if got := running(t, c.connect, "lint", "cart"); got.code != exitFailed || !strings.Contains(got.err, `no Rollout "cart"`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestHTTPRoutesOfAClusterAreJudged(t *testing.T) {
+	rollout := strings.Replace(part(t, "web.yaml", 0), "      trafficRouting:\n", "      canaryService: web-canary\n      stableService: web\n      trafficRouting:\n", 1)
+	canary := strings.Replace(part(t, "web.yaml", 1), "name: web,", "name: web-canary,", 1)
+	route := "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: web, namespace: shop}\nspec: {rules: [{backendRefs: [{name: web}, {name: web-canary}]}]}\n"
+	c := holding(t, "shop", append(all(t, "web.yaml")[1:], rollout, canary, route)...)
+	if got := running(t, c.connect, "lint", "--failure-threshold=warning"); got.code != exitFindings || !strings.Contains(got.out, "ARI0225 HTTPRoute shop/web") || strings.Count(got.out, "ARI") != 1 {
 		t.Errorf("%+v", got)
 	}
 }

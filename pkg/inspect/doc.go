@@ -18,6 +18,12 @@
 // annotations, the status, and Events. For all else the Report says "known to the running
 // plugin only".
 //
+// What the running plugin refuses, by its operator's flags or as another Rollout has the
+// same route, is known by its Event alone: the newest stands as long as nothing newer shows
+// that the plugin has handled the Rollout. And a controller that cannot call the plugin says
+// so in its log only: where nothing has gone on for some minutes, the sentence says to look
+// there.
+//
 // Where a right or a kind is missing, or the plugin refuses the Rollout, the Report has what
 // can be told all the same, and says what is missing.
 //

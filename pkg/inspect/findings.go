@@ -23,6 +23,9 @@ func (c *composer) findings() []Finding {
 	}
 	c.phaseFindings(add)
 	add(lint.Error, c.refusedPause())
+	if event, there := c.toldRefusal(); there && (c.Unread != nil || c.waitsForCorrection() == "") {
+		add(lint.Error, refusalText(event))
+	}
 	switch {
 	case c.Unread != nil:
 		add(lint.Error, "not all can be told: "+textOf(c.Unread))

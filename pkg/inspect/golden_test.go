@@ -308,12 +308,21 @@ spec:
 		ro := rollout("")
 		ro.Generation = 8
 		w.store(ro)
-	}, "Waits for the controller to take in the newest spec (generation 8; it knows 7).", 0, false},
+	}, "Waits for the controller to take in the newest spec (generation 8; it knows 7); if that lasts, see the controller's log", 0, false},
+	"a refusal that the running plugin alone can tell": {func(w *world, _ *Options) {
+		ro := going(rollout(""), 0)
+		ro.Status.StableRS, ro.Status.AvailableReplicas, ro.Status.Canary.Weights = "", 0, nil
+		w.store(ro)
+		w.routes(0)
+		w.event(30*time.Second, 1, "Warning", router.EventConfigurationInvalid, refusal)
+	}, "Waits for a correction, as the plugin refused its calls at 2026-03-04 15:15:47Z, and nothing newer says otherwise: " + refusal + ".", lint.Error, true},
 	"guard that observes": {func(w *world, _ *Options) {
 		w.store(going(rollout(`, "guard": {"mode": "Observe"}`), 2))
 		w.pods("new", 2, 2, 10)
 	}, "Waits for the canary's pods, for step 3 of 4 (setWeight 50): 2 of 10 replicas available.", lint.Info, false},
 }
+
+const refusal = "spec.strategy.canary.trafficRouting.plugins[argoproj-labs/istio].virtualService.namespace: Forbidden: namespace edge is not allowed"
 
 const gateBlock = `, "healthGate": {"provider": {"prometheus": {}}}`
 

@@ -37,7 +37,7 @@ func anySeen(t *rapid.T) Seen {
 		return nil
 	}
 	seen := Seen{At: now, Rollout: anyRollout(t), Refused: fault("refused"), Part: anyPart(t), Shown: rapid.IntRange(-1, 4).Draw(t, "shown"), Notes: rapid.SliceOfN(text, 0, 2).Draw(t, "notes")}
-	reason := rapid.SampledFrom([]string{"", "WeightVerifyError", router.EventCanaryHeldByHealthGate, router.EventCanaryWeightCapped})
+	reason := rapid.SampledFrom([]string{"", "WeightVerifyError", router.EventCanaryHeldByHealthGate, router.EventCanaryWeightCapped, router.EventConfigurationInvalid})
 	for range rapid.IntRange(0, 3).Draw(t, "events") {
 		seen.Events = append(seen.Events, Event{Last: now.Add(time.Duration(number.Draw(t, "ago")) * time.Second), Count: number.Draw(t, "count"), Reason: reason.Draw(t, "reason"), Message: text.Draw(t, "message")})
 	}
@@ -117,7 +117,13 @@ func anyRollout(t *rapid.T) *v1alpha1.Rollout {
 		{Analysis: &v1alpha1.RolloutAnalysis{}}, {Experiment: &v1alpha1.RolloutExperimentStep{}}, {Plugin: &v1alpha1.PluginStep{}},
 		{SetHeaderRoute: &v1alpha1.SetHeaderRoute{}}, {SetMirrorRoute: &v1alpha1.SetMirrorRoute{}},
 	})
+	if yes.Draw(t, "written") {
+		written(ro, time.Duration(number.Draw(t, "written ago"))*time.Second, "", specFields)
+	}
 	ro.Spec.Strategy.Canary = &v1alpha1.CanaryStrategy{Steps: rapid.SliceOfN(one, 0, 3).Draw(t, "steps")}
+	if yes.Draw(t, "routed") {
+		ro.Spec.Strategy.Canary.TrafficRouting = &v1alpha1.RolloutTrafficRouting{Plugins: map[string]json.RawMessage{text.Draw(t, "plugin"): nil}}
+	}
 	if index := rapid.Int32Range(-1, 4).Draw(t, "index"); index >= 0 {
 		ro.Status.CurrentStepIndex = &index
 	}

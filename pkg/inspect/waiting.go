@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ func (c *composer) waiting() string {
 		return c.waitingInPart()
 	}
 	for _, about := range []func() string{
-		c.waitsForCorrection, c.waitsForObservation, c.waitsForValidSpec, c.waitsAfterAbort, c.waitsAtRest, c.waitsForStable,
+		c.waitsForCorrection, c.waitsForRefused, c.waitsForObservation, c.waitsForValidSpec, c.waitsAfterAbort, c.waitsAtRest, c.waitsForStable,
 		c.waitsForPerson, c.waitsForPods, c.waitsForRequests, c.waitsForWriting, c.waitsForMesh, c.waitsForStep, c.waitsForGate,
 	} {
 		if text := about(); text != "" {
@@ -35,7 +36,7 @@ func (c *composer) waiting() string {
 // waitingInPart is what the Rollout alone tells, where not all could be read.
 func (c *composer) waitingInPart() string {
 	hidden := "whether anything holds it beside that cannot be told: " + c.Unread.Error()
-	for _, about := range []func() string{c.waitsForObservation, c.waitsForValidSpec} {
+	for _, about := range []func() string{c.waitsForRefused, c.waitsForObservation, c.waitsForValidSpec} {
 		if text := about(); text != "" {
 			return text
 		}
@@ -67,11 +68,18 @@ func (c *composer) waitsForCorrection() string {
 }
 
 func (c *composer) waitsForObservation() string {
-	observed := c.ro.Status.ObservedGeneration
-	if observed == "" || c.ro.Generation == 0 || observed == fmt.Sprint(c.ro.Generation) {
+	if c.observed() {
 		return ""
 	}
-	return fmt.Sprintf("for the controller to take in the newest spec (generation %d; it knows %s)", c.ro.Generation, observed)
+	knows := c.ro.Status.ObservedGeneration
+	if knows == "" {
+		knows = "none"
+	}
+	text := fmt.Sprintf("for the controller to take in the newest spec (generation %d; it knows %s)", c.ro.Generation, knows)
+	if c.lasts(c.specWritten()) {
+		text += c.unheard()
+	}
+	return text
 }
 
 // waitsForValidSpec is about a spec with which the controller does nothing at all.
@@ -142,7 +150,7 @@ func markText(mark gate.Mark) string {
 // waitsAtRest is about a Rollout without a canary.
 func (c *composer) waitsAtRest() string {
 	if c.way == wayFirst {
-		return fmt.Sprintf("for the first revision to become stable: %s", c.replicas())
+		return "for the first revision to become stable: " + c.replicas() + c.withoutPods(c.ro.Status.Replicas, c.ro.Status.HPAReplicas, c.ro.Status.AvailableReplicas)
 	}
 	if c.way != wayIdle {
 		return ""
@@ -158,6 +166,15 @@ func (c *composer) waitsAtRest() string {
 		return "for nothing: revision " + c.ro.Status.StableRS + " is stable, and has all traffic"
 	}
 	return fmt.Sprintf("for no weight: revision %s is stable, and has all traffic; the Rollout is %s (%s)", c.ro.Status.StableRS, c.ro.Status.Phase, c.replicas())
+}
+
+// withoutPods is about a revision that gets no pods at all, by all that counts them: the
+// controller calls the plugin before it makes any.
+func (c *composer) withoutPods(counts ...int32) string {
+	if slices.Max(counts) > 0 || c.step.Replicas == 0 || !c.lasts(c.quietSince()) {
+		return ""
+	}
+	return c.unheard()
 }
 
 func (c *composer) replicas() string {
@@ -258,16 +275,16 @@ func (c *composer) waitsForWriting() string {
 		case side.Waits != "":
 			return fmt.Sprintf("for the label of subset %s: %s", side.Subset, side.Waits)
 		default:
-			return fmt.Sprintf("for the plugin's next call, which lets subset %s name %s (it names %s)", side.Subset, side.Wanted, orNone(side.Hash))
+			return c.nextCall(fmt.Sprintf("lets subset %s name %s (it names %s)", side.Subset, side.Wanted, orNone(side.Hash)))
 		}
 	}
 	switch {
 	case c.e.AsDecided:
 		return ""
 	case c.e.Known && c.e.Written == c.e.Next:
-		return "for the plugin's next call, which writes what is missing in the VirtualServices beside the weights"
+		return c.nextCall("writes what is missing in the VirtualServices beside the weights")
 	}
-	return fmt.Sprintf("for the plugin's next call, which writes %d of %d for the canary (it has %d)", c.e.Next, c.e.Max, c.e.Written)
+	return c.nextCall(fmt.Sprintf("writes %d of %d for the canary (it has %d)", c.e.Next, c.e.Max, c.e.Written))
 }
 
 func (c *composer) waitsForMesh() string {
@@ -285,7 +302,7 @@ func (c *composer) waitsForStep() string {
 	step, available := c.current(), c.e.Decision.Canary.Available
 	missing := ""
 	if available < c.e.Intended {
-		missing = fmt.Sprintf("%d of %d replicas available", available, c.e.Intended)
+		missing = fmt.Sprintf("%d of %d replicas available", available, c.e.Intended) + c.withoutPods(available, c.ro.Status.UpdatedReplicas)
 	}
 	status := c.ro.Status.Canary
 	switch {

@@ -23,6 +23,7 @@ func rejected(s *subject, tell tell) {
 		tell(s.o, "spec.strategy.blueGreen", "the strategy is both canary and blueGreen")
 	}
 	s.tellSelector(tell)
+	s.tellServices(tell)
 	for i, step := range s.canary().Steps {
 		kinds := kindsOf(step)
 		switch {

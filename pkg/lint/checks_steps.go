@@ -59,8 +59,8 @@ var stepChecks = []*Check{
 	{
 		Code: "ARI0410", Severity: Error, Title: "A Rollout that the controller rejects", judge: rejected, native: true,
 		Happens: "The controller rejects the Rollout as invalid and does nothing for it.",
-		Instead: "Correct what the message names; a step has exactly one of setWeight, pause, setCanaryScale, experiment, analysis, setHeaderRoute, setMirrorRoute and plugin.",
-		Not:     "These are not all of the controller's rules; of a pod template only the labels are judged.",
+		Instead: "Correct what the message names; a step has exactly one of setWeight, pause, setCanaryScale, experiment, analysis, setHeaderRoute, setMirrorRoute and plugin; each Service that the Rollout names exists, is named for one side only, and selects by labels that the pod template itself has.",
+		Not:     "These are not all of the controller's rules; of a pod template only the labels are judged. What ARI0101, ARI0210, ARI0304 or ARI0305 says of a Service is not said again.",
 	},
 }
 

@@ -51,6 +51,16 @@ spec:
   - route:
     - destination: {host: web.shop.svc.cluster.local}
 `
+	splitByGateway = `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: web, namespace: shop}
+spec:
+  parentRefs: [{name: public}]
+  rules:
+  - backendRefs:
+    - {name: web-stable, port: 80, weight: 90}
+    - {name: web-canary, port: 80, weight: 10}
+`
 	secondRule = `apiVersion: networking.istio.io/v1
 kind: DestinationRule
 metadata: {name: other, namespace: shop}
@@ -249,6 +259,10 @@ var grid = map[string]cell{
 	"ARI0224": {
 		finds: bare(byServices + rootRoute), near: bare(byServices + strings.Replace(rootRoute, "{app: web}", "{app: gateway}", 1)),
 		field: "destination.host", says: "selects the pods of both sides of Rollout shop/web",
+	},
+	"ARI0225": {
+		finds: bare(byServices + "---\n" + splitByGateway), near: bare(byServices + "---\n" + strings.Replace(splitByGateway, "web-canary", "web-next", 1)),
+		field: "rules[0].backendRefs", says: "between the Services web-stable and web-canary of Rollout shop/web",
 	},
 	"ARI0230": {
 		finds: managing("{name: shadow}", "      - setMirrorRoute: {name: shadow, match: [{path: {exact: /b}}]}\n", "  - name: primary\n", "  - name: primary\n    match: [{uri: {exact: /a}}]\n"),

@@ -30,7 +30,9 @@ type index struct {
 	// lower case, and suffixes what stands behind a "*".
 	entries, names, suffixes map[string]bool
 	// scalers are the autoscalers by the Rollout that they name.
-	scalers              map[key][]*object
+	scalers map[key][]*object
+	// backends are the rules of HTTPRoutes by each Service that they name.
+	backends             map[key][]httpRule
 	applications, charts deployers
 }
 
@@ -67,7 +69,7 @@ func newIndex(w *world) *index {
 		sends: map[string][]sending{}, bare: map[string][]sending{}, hosts: map[exported][]*object{},
 		subsets: map[subsetKey][]subsetPlace{}, own: map[ownSubset][]int{}, selectors: map[label][]*object{},
 		entries: map[string]bool{}, names: map[string]bool{}, suffixes: map[string]bool{},
-		scalers: map[key][]*object{},
+		scalers: map[key][]*object{}, backends: map[key][]httpRule{},
 	}
 	for _, o := range w.inOrder(virtualServiceKind) {
 		x.addSends(w, o)
@@ -84,6 +86,9 @@ func newIndex(w *world) *index {
 			named := key{rolloutKind, o.Namespace, target["name"]}
 			x.scalers[named] = append(x.scalers[named], o)
 		}
+	}
+	for _, o := range w.inOrder(httpRouteKind) {
+		x.addBackends(o)
 	}
 	x.addSelectors(slices.DeleteFunc(w.inOrder(serviceKind), func(o *object) bool {
 		return len(x.sends[w.keyOf(o.Name, o.Namespace)]) == 0

@@ -17,6 +17,7 @@ var (
 	virtualServiceKind  = groupKind{"networking.istio.io", "VirtualService"}
 	destinationRuleKind = groupKind{"networking.istio.io", "DestinationRule"}
 	serviceEntryKind    = groupKind{"networking.istio.io", "ServiceEntry"}
+	httpRouteKind       = groupKind{"gateway.networking.k8s.io", "HTTPRoute"}
 	serviceKind         = groupKind{"", "Service"}
 	namespaceKind       = groupKind{"", "Namespace"}
 	deploymentKind      = groupKind{"apps", "Deployment"}

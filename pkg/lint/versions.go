@@ -13,6 +13,7 @@ var served = map[groupKind][]string{
 	virtualServiceKind:  {"v1", "v1beta1", "v1alpha3"},
 	destinationRuleKind: {"v1", "v1beta1", "v1alpha3"},
 	serviceEntryKind:    {"v1", "v1beta1", "v1alpha3"},
+	httpRouteKind:       {"v1", "v1beta1", "v1alpha2"},
 	serviceKind:         {"v1"},
 	namespaceKind:       {"v1"},
 	deploymentKind:      {"v1", "v1beta2", "v1beta1"},
