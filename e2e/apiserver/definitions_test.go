@@ -112,8 +112,8 @@ func versionRead(t *testing.T, c *cluster.Cluster, namespace string) string {
 	return vs.APIVersion
 }
 
-// takeDefinition deletes a definition and gives it back at the end of the test.
-func takeDefinition(t *testing.T, name string) *unstructured.Unstructured {
+// borrowDefinition returns a definition, and puts it back at the end of the test.
+func borrowDefinition(t *testing.T, name string) *unstructured.Unstructured {
 	t.Helper()
 	resource := shared.Dynamic.Resource(definitions)
 	taken, err := resource.Get(t.Context(), name, metav1.GetOptions{})
@@ -125,6 +125,14 @@ func takeDefinition(t *testing.T, name string) *unstructured.Unstructured {
 		"metadata": map[string]any{"name": name}, "spec": taken.Object["spec"],
 	}}
 	t.Cleanup(func() { restoreDefinitions(t, map[string]*unstructured.Unstructured{name: whole}) })
+	return whole
+}
+
+// takeDefinition deletes a definition and gives it back at the end of the test.
+func takeDefinition(t *testing.T, name string) *unstructured.Unstructured {
+	t.Helper()
+	resource := shared.Dynamic.Resource(definitions)
+	whole := borrowDefinition(t, name)
 	if err := resource.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

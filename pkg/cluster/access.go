@@ -10,12 +10,13 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// retryEvery is how often credentials that do not work are tried again while
-// those before them do.
+// retryEvery is how often credentials that do not work are tried again while those
+// before them do, and how often it is asked without a call what is served.
 const retryEvery = 5 * time.Second
 
 // access is the way to the mesh. It keeps to credentials that have worked until
-// others do. It is safe for concurrent use.
+// others do, and to versions of Istio's API until they turn out not to be served any
+// more. It is safe for concurrent use.
 type access struct {
 	credentials credentials
 	connect     func(found) (*mesh, error)
@@ -30,7 +31,8 @@ type access struct {
 	said string // the last complaint
 }
 
-// attempt are credentials that have not worked yet.
+// attempt are credentials that have not worked yet, or have not since their versions
+// are not served any more.
 type attempt struct {
 	*mesh
 	// replace runs the attempt in the background, once.
@@ -41,19 +43,21 @@ type attempt struct {
 
 // ready returns nil when there is a mesh to use: that of the credentials as they
 // are now, or, where those do not work, the one before. Credentials that are gone
-// are an error all the same: whoever takes them away takes the access away.
+// are an error all the same: whoever takes them away takes the access away. A mesh
+// that is unserved is none to use: a call waits for the one that takes over.
 func (a *access) ready(ctx context.Context) error {
 	next, err := a.look()
 	current := a.current.Load()
+	none := current == nil || current.unserved() != nil
 	switch {
-	case err != nil && (current == nil || errors.As(err, new(absentError))):
+	case err != nil && (none || errors.As(err, new(absentError))):
 		return err
 	case err != nil:
 		a.complain(err)
 		return nil
 	case next == nil:
 		return nil
-	case current == nil:
+	case none:
 		if err := next.ready(ctx); err != nil {
 			return err
 		}
@@ -75,14 +79,16 @@ func (a *access) look() (*attempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.next != nil && a.next.content == now.content {
+	same := a.latest(now.content)
+	works := same != nil && same.unserved() == nil
+	if works && a.next != nil && a.next.mesh == same {
 		return a.next, nil
 	}
 	if a.next != nil {
 		a.next.end()
 		a.next = nil
 	}
-	if current := a.current.Load(); current != nil && current.content == now.content {
+	if works {
 		a.said = ""
 		return nil, nil
 	}
@@ -90,8 +96,22 @@ func (a *access) look() (*attempt, error) {
 	if err != nil {
 		return nil, err
 	}
+	if same != nil {
+		m.after(same)
+	}
 	a.next = &attempt{mesh: m, tried: make(chan struct{})}
 	return a.next, nil
+}
+
+// latest is the last mesh that was made of these credentials, if it is not over.
+func (a *access) latest(content string) *mesh {
+	if a.next != nil && a.next.content == content {
+		return a.next.mesh
+	}
+	if current := a.current.Load(); current != nil && current.content == content {
+		return current
+	}
+	return nil
 }
 
 // await waits for done, but neither beyond the context nor longer than d.
@@ -135,17 +155,41 @@ func (a *access) use(m *mesh) {
 		a.mu.Unlock() // somebody else has done it, or newer credentials have come
 		return
 	}
-	old := a.current.Swap(m)
+	old := a.current.Load()
+	sameCluster := old != nil && old.content == m.content
+	if sameCluster {
+		old.bequeath(m)
+	}
+	a.current.Store(m)
 	a.next, a.said = nil, ""
 	a.mu.Unlock()
 	m.used.Store(true)
+	context.AfterFunc(m.known, func() { a.renew(m) })
 	if old != nil {
 		old.used.Store(false)
 		old.end()
+	}
+	if old != nil && !sameCluster {
 		a.log.Info("the mesh's new credentials are in use", "cluster", m.host)
 	}
 	m.virtualServices.tellAll()
 	m.destinationRules.tellAll()
+}
+
+// renew sees to it that another mesh takes over from one that is unserved, also without
+// a call: the plugin writes when pods are lost, too, and the controller may be quiet
+// then. It leaves the calls a little time to do it themselves.
+func (a *access) renew(old *mesh) {
+	a.log.Warn("Istio's resources are not served as they were", "error", old.unserved(), "cluster", old.host)
+	for pause := startPause; ; pause = retryEvery {
+		await(old.life, nil, pause)
+		if old.life.Err() != nil {
+			return // another one has taken over
+		}
+		ctx, cancel := context.WithTimeout(old.life, discoveryTimeout+a.patience)
+		_ = a.ready(ctx) // who calls next is told the error
+		cancel()
+	}
 }
 
 // complain logs what keeps new credentials from being used, once.

@@ -16,50 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// istio answers as an API server with Istio's definitions and no objects, and
-// counts the lists.
-type istio struct {
-	*httptest.Server
-	mu    sync.Mutex
-	lists map[string]int
-}
-
-func newIstio(t *testing.T) *istio {
-	t.Helper()
-	s := &istio{lists: map[string]int{}}
-	s.Server = httptest.NewServer(s)
-	t.Cleanup(s.Close)
-	t.Cleanup(s.CloseClientConnections) // first: Close waits for the watches
-	return s
-}
-
-func (s *istio) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	const version = "/apis/networking.istio.io/v1"
-	resource := strings.TrimPrefix(r.URL.Path, version+"/")
-	query := r.URL.Query()
-	w.Header().Set("Content-Type", "application/json")
-	switch {
-	case r.URL.Path == version:
-		_, _ = w.Write([]byte(`{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"virtualservices"},{"name":"destinationrules"}]}`))
-	case resource == r.URL.Path || query.Get("sendInitialEvents") != "":
-		w.WriteHeader(http.StatusNotFound)
-	case query.Get("watch") != "":
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	default:
-		s.mu.Lock()
-		s.lists[resource]++
-		s.mu.Unlock()
-		_, _ = w.Write([]byte(`{"kind":"List","apiVersion":"networking.istio.io/v1","metadata":{"resourceVersion":"1"},"items":[]}`))
-	}
-}
-
-func (s *istio) listed(resource string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lists[resource]
-}
-
 // given are credentials that a test changes; the content is the address.
 type given struct {
 	mu   sync.Mutex
@@ -132,8 +88,8 @@ func TestManyCallsAtOnceMakeOneMeshForEachOfTheCredentials(t *testing.T) {
 		if current := a.current.Load(); current.content != server.URL || current.life.Err() != nil {
 			t.Errorf("in use is %s, %v, want %s", current.content, current.life.Err(), server.URL)
 		}
-		if len(*made) != i+1 || server.listed("virtualservices") != 1 || server.listed("destinationrules") != 1 {
-			t.Errorf("%d meshes, lists %v", len(*made), server.lists)
+		if len(*made) != i+1 || server.count("list v1/virtualservices") != 1 || server.count("list v1/destinationrules") != 1 {
+			t.Errorf("%d meshes, requests %v", len(*made), server.requests())
 		}
 	}
 	if (*made)[0].life.Err() == nil {

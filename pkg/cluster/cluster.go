@@ -66,7 +66,10 @@ func (o Options) hooks(changed func(kind, namespace, name string)) hooks {
 		}
 		return f
 	}
-	return hooks{changed: changed, heard: some(o.Heard), written: some(o.Written), conflict: some(o.Conflict)}
+	return hooks{
+		changed: changed, unserved: func(error) {},
+		heard: some(o.Heard), written: some(o.Written), conflict: some(o.Conflict),
+	}
 }
 
 // Cluster reads, patches and reports. It is safe for concurrent use.
@@ -189,7 +192,8 @@ func (c *Cluster) OnExperimentPodsChanged(f func(namespace, hash string)) {
 // OnRoutingChanged names the function that is told of each new version of a
 // VirtualService or DestinationRule, and of each that is gone, once a read returns
 // it. kind is one of these two names. What this process itself wrote is told, too,
-// and so is each object at the start and after a change of the mesh's credentials.
+// and so is each object at the start and after a change of the mesh's credentials or
+// of the versions in which it serves Istio's API.
 func (c *Cluster) OnRoutingChanged(f func(kind, namespace, name string)) { c.routingChanged.Store(&f) }
 
 func (c *Cluster) tellPodsChanged(rollout types.UID) {
@@ -215,7 +219,8 @@ func (c *Cluster) tellRoutingChanged(kind, namespace, name string) {
 // what is missing (the API server, Istio's CRDs, a permission, the mesh's
 // credentials); the caller should report it and call again: a start that failed is
 // tried anew. New credentials of the mesh are taken up here, too, so the calls that
-// follow use them.
+// follow use them, and so are other versions of Istio's API, once one that is in use
+// has turned out not to be served any more.
 func (c *Cluster) Ready(ctx context.Context) error {
 	if err := c.starting.try(ctx, c.start); err != nil {
 		return err

@@ -70,6 +70,21 @@ func (s *served) missing() error {
 	return errors.Join(errs...)
 }
 
+// unserved tells a request for one object that failed because the API server does not
+// serve the version of its resource from one for which there is no such object. Of the
+// latter the server says so itself, in a Status; to the former it has no handler, and
+// answers as to any path that is not there, with a text of which client-go makes an error.
+// The code and the reason are the same, and the name may be there or not in both. A
+// webhook that refuses with 404 has a Status, too.
+func unserved(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+func noLongerServed(gvr schema.GroupVersionResource) error {
+	return fmt.Errorf("the API server does not serve %s in %s any more; at the next call it is asked which version it serves",
+		gvr.Resource, gvr.GroupVersion())
+}
+
 func notServed(kind string) error {
 	return fmt.Errorf("the API server does not serve %s in %s (tried %v): install Istio's CRDs; it is tried again at the next call",
 		kind, networkingGroup, istioVersions)

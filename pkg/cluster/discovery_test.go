@@ -29,7 +29,6 @@ func serving(versions map[string][]string) asking {
 }
 
 func TestTheBestServedVersionOfEachKindIsUsed(t *testing.T) {
-	both := []string{"virtualservices", "destinationrules"}
 	for sentence, tc := range map[string]struct {
 		versions      map[string][]string
 		vs, dr, fails string

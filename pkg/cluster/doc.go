@@ -19,7 +19,9 @@
 //
 // VirtualServices and DestinationRules may live in another cluster. Its
 // credentials may change at any time: the clients and the two caches are then made
-// anew, and take over once they work. Everything else stays in the controller's own.
+// anew, and take over once they work. So it is when the API server turns out not to
+// serve a version of Istio's API any more in which an object is watched and written.
+// Everything else stays in the controller's own.
 //
 // Nothing here needs more than the ClusterRole that Argo Rollouts ships, or, with
 // Options.Namespace, a Role with its rules in that namespace:

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,17 +37,22 @@ type Edit[T view] func(T) (jsonpatch.Patch, error)
 type kind[T view] struct {
 	watched
 	kindName string
+	gvr      schema.GroupVersionResource
 	client   dynamic.NamespaceableResourceInterface
 	parse    func(*unstructured.Unstructured) T
 	written  written[T]
-	hooks    hooks
+	// heir is nil, or what has taken over and is to know of each write, too.
+	heir  atomic.Pointer[kind[T]]
+	hooks hooks
 	// asked says in which cluster what is not found is not.
 	asked string
 }
 
 // hooks are what a kind tells; none of them is nil.
 type hooks struct {
-	changed                  func(kind, namespace, name string)
+	changed func(kind, namespace, name string)
+	// unserved is told, with an error for people, that a version is not served any more.
+	unserved                 func(error)
 	heard, written, conflict func(what string)
 }
 
@@ -54,14 +60,20 @@ func newKind[T view](client dynamic.Interface, gvr schema.GroupVersionResource, 
 	parse func(*unstructured.Unstructured, string) T, hooks hooks,
 ) *kind[T] {
 	k := &kind[T]{
-		watched:  watched{name: gvr.GroupResource().String()},
+		watched:  watched{name: gvr.GroupResource().String(), advice: adviceOn(namespace)},
 		kindName: kindName,
+		gvr:      gvr,
 		client:   client.Resource(gvr),
 		parse:    func(u *unstructured.Unstructured) T { return parse(u, FieldManager) },
 		hooks:    hooks,
 	}
 	k.informer = newInformer(gvr.String(), k.client.Namespace(namespace), client, selection{}, &unstructured.Unstructured{},
 		cache.Indexers{}, func() { hooks.heard(k.name) })
+	k.failed = func(err error) {
+		if apierrors.IsNotFound(err) { // a list names no object
+			hooks.unserved(noLongerServed(gvr))
+		}
+	}
 	// Set before the start, so it cannot fail.
 	_ = k.informer.SetTransform(k.strip)
 	_, _ = k.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -108,7 +120,7 @@ func (k *kind[T]) objectName(namespace, name string) string {
 func (k *kind[T]) get(namespace, name string) (T, error) {
 	brought, found := k.brought(keyOf(namespace, name))
 	if !found {
-		return brought, fmt.Errorf("%w in %s", apierrors.NewNotFound(k.resource(), keyOf(namespace, name)), k.asked)
+		return brought, fmt.Errorf("%w in %s", apierrors.NewNotFound(k.gvr.GroupResource(), keyOf(namespace, name)), k.asked)
 	}
 	return k.written.newest(brought), nil
 }
@@ -122,10 +134,6 @@ func (k *kind[T]) brought(key string) (T, bool) {
 	}
 	parsed, ok := object.(T)
 	return parsed, ok
-}
-
-func (k *kind[T]) resource() schema.GroupResource {
-	return schema.ParseGroupResource(k.watched.name)
 }
 
 // update is the one way in which this package writes an object.
@@ -167,7 +175,7 @@ func (k *kind[T]) patch(ctx context.Context, object T, patch jsonpatch.Patch) (T
 		return object, err
 	}
 	written := k.parse(result)
-	k.written.keep(written, k.brought)
+	k.keep(written)
 	k.hooks.written(k.kindName)
 	return written, nil
 }
@@ -178,19 +186,50 @@ func (k *kind[T]) patch(ctx context.Context, object T, patch jsonpatch.Patch) (T
 func (k *kind[T]) afterFailure(ctx context.Context, object T, failure error) (T, error) {
 	name := k.objectName(object.GetNamespace(), object.GetName())
 	if !apierrors.IsInvalid(failure) && !apierrors.IsConflict(failure) {
-		return object, fmt.Errorf("writing %s: %w", name, failure)
+		return object, k.failure("writing "+name, failure)
 	}
 	u, err := k.client.Namespace(object.GetNamespace()).Get(ctx, object.GetName(), metav1.GetOptions{})
 	if err != nil {
-		return object, fmt.Errorf("reading %s again after a refused write: %w", name, err)
+		return object, k.failure("reading "+name+" again after a refused write", err)
 	}
 	if u.GetResourceVersion() == object.GetResourceVersion() {
 		return object, fmt.Errorf("writing %s: %w", name, failure)
 	}
 	fresh := k.parse(u)
-	k.written.keep(fresh, k.brought)
+	k.keep(fresh)
 	k.hooks.conflict(k.kindName)
 	return fresh, nil
+}
+
+// failure is the error of a request for one object. That its version is not served any
+// more must not look like an object that is not there, which is what some callers want.
+func (k *kind[T]) failure(what string, err error) error {
+	if !unserved(err) {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	gone := noLongerServed(k.gvr)
+	k.hooks.unserved(gone)
+	return fmt.Errorf("%s: %w (it says: %v)", what, gone, err)
+}
+
+// keep remembers what was written, also where it is read from now on.
+func (k *kind[T]) keep(object T) {
+	k.written.keep(object, k.brought)
+	if heir := k.heir.Load(); heir != nil {
+		heir.keep(object)
+	}
+}
+
+// bequeath hands what is known of the objects on to a cache that takes over. Its first
+// list may be older than that, as it may come from another API server, and a read must
+// not go back to before a write. Writes under way follow when they are answered.
+func (k *kind[T]) bequeath(heir *kind[T]) {
+	k.heir.Store(heir) // first: what is kept before is found below, what is kept after goes there itself
+	for _, object := range k.informer.GetStore().List() {
+		if brought, ok := object.(T); ok {
+			heir.keep(k.written.newest(brought))
+		}
+	}
 }
 
 // pause waits, or returns the context's error if that ends first.

@@ -14,8 +14,9 @@ import (
 	"github.com/argoproj-labs/rollouts-plugin-trafficrouter-istio/pkg/virtualservice"
 )
 
-// mesh is the cluster in which Istio's objects live, as one set of credentials
-// sees it: the clients and the two caches. With new credentials comes a new one.
+// mesh is the cluster in which Istio's objects live, as one set of credentials sees it
+// in the versions that were served at its start: the clients and the two caches. With
+// new credentials comes a new one, and with other versions, too.
 type mesh struct {
 	// content is what the credentials were read from; it is compared, never shown.
 	content string
@@ -29,13 +30,18 @@ type mesh struct {
 	dynamic   dynamic.Interface
 	hooks     hooks
 
-	// life ends when other credentials have taken over.
+	// life ends when another mesh has taken over.
 	life context.Context
 	end  context.CancelFunc
+	// known ends once a version that was served at the start is not served any more; its
+	// cause says which.
+	known  context.Context
+	forget context.CancelCauseFunc
 	// used tells that this is the mesh of which callers are told.
 	used atomic.Bool
 
 	starting         *start
+	startedAt        time.Time
 	virtualServices  *kind[*virtualservice.VirtualService]
 	destinationRules *kind[*destinationrule.DestinationRule]
 }
@@ -55,12 +61,31 @@ func newMesh(config *rest.Config, options Options, hooks hooks, log hclog.Logger
 		asking: asking, dynamic: dyn, hooks: hooks, starting: newStart(),
 	}
 	m.life, m.end = context.WithCancel(context.Background())
+	m.known, m.forget = context.WithCancelCause(context.Background())
+	m.hooks.unserved = m.forget
 	m.hooks.changed = func(kind, namespace, name string) {
 		if m.used.Load() {
 			hooks.changed(kind, namespace, name)
 		}
 	}
 	return m, nil
+}
+
+// unserved is nil as long as the versions are served that were so at the start, as far
+// as is known. Otherwise it says which is not, and another mesh has to take over.
+func (m *mesh) unserved() error { return context.Cause(m.known) }
+
+// after says of a mesh that has not started that it is the one after another, which is
+// unserved: that counts as a start of this one that failed then, so that an API server
+// that says one thing and does another is not asked all the time.
+func (m *mesh) after(old *mesh) {
+	m.starting.failed, m.starting.failedAt = old.unserved(), old.startedAt
+}
+
+// bequeath hands on what is known to the mesh that takes over, of the same cluster.
+func (m *mesh) bequeath(heir *mesh) {
+	m.virtualServices.bequeath(heir.virtualServices)
+	m.destinationRules.bequeath(heir.destinationRules)
 }
 
 // ready starts the caches at the first call that reaches the API server and
@@ -71,12 +96,22 @@ func (m *mesh) ready(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.syncWait)
 	defer cancel()
+	defer context.AfterFunc(m.known, cancel)()
 	for _, w := range []*watched{&m.virtualServices.watched, &m.destinationRules.watched} {
 		if err := w.wait(ctx); err != nil {
-			return m.named(err)
+			return m.named(m.reason(err))
 		}
 	}
 	return nil
+}
+
+// reason is why a cache is not filled: that its version is not served says more than
+// what its watch last met.
+func (m *mesh) reason(unfilled error) error {
+	if err := m.unserved(); err != nil {
+		return err
+	}
+	return unfilled
 }
 
 // start asks which versions of Istio's API are served before any watch begins.
@@ -93,6 +128,7 @@ func (m *mesh) start(ctx context.Context) error {
 	if m.host != "" {
 		asked = "the mesh's cluster " + m.host
 	}
+	m.startedAt = time.Now()
 	m.virtualServices.asked, m.destinationRules.asked = asked, asked
 	m.virtualServices.run(m.life, m.log)
 	m.destinationRules.run(m.life, m.log)

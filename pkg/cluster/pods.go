@@ -31,7 +31,7 @@ type pods struct {
 // newPods makes the watch; changed is told the ReplicaSet whose pods' labels
 // differ from what they were, be it in a pod or in how many pods have which.
 func newPods(client metadata.Interface, namespace string, changed func(replicaSet types.UID), heard func()) *pods {
-	p := &pods{watched: watched{name: "pods"}}
+	p := &pods{watched: watched{name: "pods", advice: adviceOn(namespace)}}
 	p.informer = newInformer(p.name, client.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(namespace), client,
 		selection{labels: hashLabel, fields: livePods}, &metav1.PartialObjectMetadata{}, cache.Indexers{}, heard)
 	// Set before the start, so it cannot fail.

@@ -56,7 +56,7 @@ type replicaSets struct {
 // newReplicaSets watches only ReplicaSets that carry a Rollout's hash, so those
 // of Deployments never reach the process.
 func newReplicaSets(client rest.Interface, namespace string, news podNews, heard func()) *replicaSets {
-	r := &replicaSets{watched: watched{name: "replicasets.apps"}, news: news}
+	r := &replicaSets{watched: watched{name: "replicasets.apps", advice: adviceOn(namespace)}, news: news}
 	from := typed[*appsv1.ReplicaSetList]{client, namespace, "replicasets", func() *appsv1.ReplicaSetList { return &appsv1.ReplicaSetList{} }}
 	r.informer = newInformer(r.name, from, client, selection{labels: hashLabel}, &appsv1.ReplicaSet{},
 		cache.Indexers{byUID: uidOf, byRollout: rolloutOf, byExperiment: experimentOf}, heard)

@@ -14,7 +14,7 @@ import (
 type services struct{ watched }
 
 func newServices(client rest.Interface, namespace string, heard func()) *services {
-	s := &services{watched{name: "services"}}
+	s := &services{watched{name: "services", advice: adviceOn(namespace)}}
 	from := typed[*corev1.ServiceList]{client, namespace, s.name, func() *corev1.ServiceList { return &corev1.ServiceList{} }}
 	s.informer = newInformer(s.name, from, client, selection{}, &corev1.Service{}, cache.Indexers{}, heard)
 	// Set before the start, so it cannot fail.
