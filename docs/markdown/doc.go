@@ -22,7 +22,11 @@
 //	The block is only parsed. The reason is for whoever edits the page.
 //
 // A block of shell commands (sh) is checked without a marker: its make targets,
-// files, programs and the plugin's flags have to exist. With <!-- runnable --> it is
-// run, too, in the repository's root, and has to succeed; it should take seconds,
-// and need nothing but what `make test` needs.
+// files, folders, packages, tests, programs, verbs and the flags of this repository's
+// programs have to exist. With <!-- runnable --> it is run, too, in the repository's
+// root, and has to succeed; it should take seconds, and need nothing but what
+// `make test` needs.
+//
+// A comment that is nearly a marker is none: the tests in docs refuse every comment
+// that they do not know, and every fence that is neither sh, yaml nor plain output.
 package markdown
