@@ -54,7 +54,6 @@ spec:
 // TestWhatTheOperatorDoesNotAllowIsTold is about a refusal that the objects do not show: the
 // running plugin has other flags than inspect.
 func TestWhatTheOperatorDoesNotAllowIsTold(t *testing.T) {
-	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	here, err := shared.Namespace(ctx, "refused")
