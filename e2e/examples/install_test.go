@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
@@ -67,19 +66,15 @@ func TestTheControllerReadsTheConfigMapsOfTheExamples(t *testing.T) {
 	}
 }
 
-// As the pages apply them: server-side, by a manager of their own.
-func TestRegisteringLeavesOtherPluginsAlone(t *testing.T) {
+// As the pages do it, with a merge patch, which kubectl sends as it is. What kubectl apply
+// sends is another matter: it takes out what it has applied before.
+func TestRegisteringLeavesPluginsOfOtherKindsAlone(t *testing.T) {
 	ctx := t.Context()
-	metric := map[string]string{"metricProviderPlugins": "- {name: acme/metrics, location: file:///metrics}"}
-	other := map[string]string{"trafficRouterPlugins": "- {name: argoproj-labs/gatewayAPI, location: file:///gateway}"}
 	for _, name := range []string{"install/argo-rollouts-config.yaml", "install/base/argo-rollouts-config-file.yaml"} {
-		for sentence, tc := range map[string]struct {
-			there   map[string]string
-			refused bool
-		}{
-			"beside plugins for metrics":               {there: metric},
-			"over the ConfigMap of the stock manifest": {},
-			"where another router has been registered": {there: other, refused: true},
+		for sentence, there := range map[string]map[string]string{
+			"beside plugins for metrics":               {"metricProviderPlugins": "- {name: acme/metrics, location: file:///metrics}"},
+			"over the ConfigMap of the stock manifest": nil,
+			"over an older release":                    {"trafficRouterPlugins": "- {name: " + lab.DefaultPluginName + ", location: file:///older}"},
 		} {
 			t.Run(name+" "+sentence, func(t *testing.T) {
 				namespace, err := shared.Namespace(ctx, "registered")
@@ -87,8 +82,8 @@ func TestRegisteringLeavesOtherPluginsAlone(t *testing.T) {
 					t.Fatal(err)
 				}
 				maps := shared.Client.CoreV1().ConfigMaps(namespace)
-				stock := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "argo-rollouts-config", Labels: map[string]string{"app": "rollouts"}}, Data: tc.there}
-				if _, err := maps.Create(ctx, stock, metav1.CreateOptions{FieldManager: "kubectl-client-side-apply"}); err != nil {
+				stock := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "argo-rollouts-config", Labels: map[string]string{"app": "rollouts"}}, Data: there}
+				if _, err := maps.Create(ctx, stock, metav1.CreateOptions{}); err != nil {
 					t.Fatal(err)
 				}
 				content, err := os.ReadFile(file(name))
@@ -96,21 +91,19 @@ func TestRegisteringLeavesOtherPluginsAlone(t *testing.T) {
 					t.Fatal(err)
 				}
 				content = bytes.Replace(content, []byte("namespace: "+controllerNamespace), []byte("namespace: "+namespace), 1)
-				_, err = maps.Patch(ctx, stock.Name, apitypes.ApplyPatchType, content, metav1.PatchOptions{FieldManager: "istio-plugin"})
-				if apierrors.IsConflict(err) != tc.refused || err != nil && !tc.refused {
-					t.Fatalf("refused: %v", err)
-				}
-				got, err := maps.Get(ctx, stock.Name, metav1.GetOptions{})
+				patch, err := yaml.YAMLToJSON(content)
 				if err != nil {
 					t.Fatal(err)
 				}
-				for key, value := range tc.there {
-					if got.Data[key] != value {
-						t.Errorf("%s is %q", key, got.Data[key])
-					}
+				got, err := maps.Patch(ctx, stock.Name, apitypes.MergePatchType, patch, metav1.PatchOptions{})
+				if err != nil {
+					t.Fatal(err)
 				}
-				if ours := strings.Contains(got.Data["trafficRouterPlugins"], lab.DefaultPluginName); ours == tc.refused || got.Labels["app"] == "" {
+				if got.Labels["app"] == "" || got.Data["metricProviderPlugins"] != there["metricProviderPlugins"] {
 					t.Errorf("labels %v, data %v", got.Labels, got.Data)
+				}
+				if list := got.Data["trafficRouterPlugins"]; strings.Count(list, lab.DefaultPluginName) != 1 || strings.Contains(list, "older") {
+					t.Errorf("registered is %q", list)
 				}
 			})
 		}

@@ -36,10 +36,10 @@ type snippet struct {
 
 var text = template.Must(template.New("snippet").Parse(`# Registers {{.Binary}} {{.Version}}; the controller downloads it when it starts.
 #
-#   kubectl apply --server-side --field-manager=istio-plugin -f …
+#   kubectl -n argo-rollouts patch configmap argo-rollouts-config --type merge --patch-file …
 #
-# leaves the other keys of the ConfigMap alone, and refuses where trafficRouterPlugins has entries already: add this one
-# to them then. The controller reads it only when it starts: restart it after a change.
+# leaves the other keys of the ConfigMap alone, which kubectl apply may not. If trafficRouterPlugins has entries of others
+# already, add this one to them instead. The controller reads it only when it starts: restart it after a change.
 apiVersion: v1
 kind: ConfigMap
 metadata:

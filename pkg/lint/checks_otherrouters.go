@@ -47,10 +47,14 @@ func (r httpRule) services() []key {
 // otherRouters looks for what else moves, or splits, the traffic of the Rollout's Services.
 // An HTTPRoute is taken for that of another plugin if there is one.
 func otherRouters(s *subject, tell tell) {
-	if others := s.otherPlugins(); len(others) > 0 {
-		for _, name := range others {
-			tell(s.o, fmt.Sprintf("%s.plugins[%q]", routingPath, name), "the plugin %q routes the Rollout beside %q", cut(name), cut(s.w.options.PluginName))
-		}
+	others, builtIn := s.otherPlugins(), s.builtInRouters()
+	for _, name := range others {
+		tell(s.o, fmt.Sprintf("%s.plugins[%q]", routingPath, name), "the plugin %q routes the Rollout beside %q", cut(name), cut(s.w.options.PluginName))
+	}
+	for _, name := range builtIn {
+		tell(s.o, routingPath+"."+name, "the controller's own router %s routes the Rollout beside %q", name, cut(s.w.options.PluginName))
+	}
+	if len(others)+len(builtIn) > 0 {
 		return
 	}
 	if s.cfg.StableService == "" || s.cfg.CanaryService == "" {
@@ -74,4 +78,16 @@ func (s *subject) otherPlugins() []string {
 	}
 	names := slices.Sorted(maps.Keys(s.canary().TrafficRouting.Plugins))
 	return slices.DeleteFunc(names, func(name string) bool { return name == s.w.options.PluginName })
+}
+
+// builtInRouters are the controller's own that the Rollout names, in order. Istio's beside
+// the plugin is ARI0103.
+func (s *subject) builtInRouters() []string {
+	var names []string
+	for _, name := range []string{"alb", "ambassador", "apisix", "appMesh", "nginx", "smi", "traefik"} {
+		if s.o.at("spec", "strategy", "canary", "trafficRouting", name) != nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -64,9 +64,9 @@ var trafficChecks = []*Check{
 	},
 	{
 		Code: "ARI0225", Severity: Warning, Title: "Another router for the same traffic", judge: otherRouters, bounded: true,
-		Happens: "Requests that take an HTTPRoute of the Gateway API follow its own weights, which this plugin does not write. Another plugin gets each weight at once, whatever the guard holds here, and may answer for both: the controller keeps one word on whether a weight is verified, that of the router which it asked last.",
-		Instead: "Let the Rollout's VirtualServices route all of it: remove the other plugin, or name only the stable Service in the HTTPRoute. Where each has a way of its own into the cluster, and that is meant, ignore the code.",
-		Not:     "Only for rules that name both Services of the Rollout's namespace, whatever their weights; so not for a split by subsets without canaryService and stableService. Beside another plugin the HTTPRoute is taken for that one's, and not told. Of a cluster, only HTTPRoutes of the chosen namespace are read. Of one Rollout 20 are told; a note says that there are more.",
+		Happens: "Requests that take an HTTPRoute of the Gateway API follow its own weights, which this plugin does not write. Another plugin, or another router of the controller, gets each weight at once, whatever the guard holds here, and may answer for both: the controller keeps one word on whether a weight is verified, that of the router which it asked last.",
+		Instead: "Let the Rollout's VirtualServices route all of it: remove the other router, or name only the stable Service in the HTTPRoute. Where each has a way of its own into the cluster, and that is meant, ignore the code.",
+		Not:     "Only for rules that name both Services of the Rollout's namespace, whatever their weights; so not for a split by subsets without canaryService and stableService. Beside another router the HTTPRoute is taken for that one's, and not told. Of a cluster, only HTTPRoutes of the chosen namespace are read. Of one Rollout 20 are told; a note says that there are more.",
 	},
 }
 

@@ -39,6 +39,8 @@ func TestAnotherPluginBesideOurs(t *testing.T) {
 	assertCodes(t, map[string]expect{
 		"another plugin":                    {beside, "ARI0225"},
 		"another plugin without ours":       {replaced(beside, "argoproj-labs/istio", "argoproj-labs/nginx"), ""},
+		"the controller's own router":       {replaced(byServices, "        plugins:\n", "        smi: {}\n        plugins:\n"), "ARI0225"},
+		"one of its routers that is null":   {replaced(byServices, "        plugins:\n", "        nginx: null\n        plugins:\n"), ""},
 		"another plugin and a faulty block": {replaced(beside, entry, entry+"            gaurd: {}\n"), "ARI0101 ARI0225"},
 	})
 	for sentence, text := range map[string]string{"alone": beside, "with its HTTPRoute": beside + "---\n" + splitByGateway} {

@@ -246,6 +246,16 @@ func TestAMeshThatTakesNoWeightsKeepsFewOfTheWorkers(t *testing.T) {
 	}
 }
 
+func TestAMeshThatTakesTheWeightSoonSendsNobodyBack(t *testing.T) {
+	_, r, i, ro := verified(t, `{"level": "Mesh"}`)
+	mustSet(t, r, ro, 20)
+	for range seats {
+		r.looking <- struct{}{} // by as many others, all the time
+	}
+	time.AfterFunc(150*time.Millisecond, func() { i.serves(20, endpoints("old", 20), endpoints("canary1", 20)) })
+	wantVerified(t, "served as fast as ever", r, ro, 20, true)
+}
+
 func TestWhatCannotBeVerifiedGoesOnOrWaits(t *testing.T) {
 	for sentence, tc := range map[string]struct {
 		verify string

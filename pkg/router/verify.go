@@ -17,7 +17,9 @@ import (
 // only. A push takes some tenths of a second.
 const (
 	verifyPatience = 2 * time.Second
-	verifyPoll     = 25 * time.Millisecond
+	// verifyAll is the part of it that every call has, with a seat or without.
+	verifyAll  = 600 * time.Millisecond
+	verifyPoll = 25 * time.Millisecond
 	// proxiesPoll is for what costs istiod an answer each time.
 	proxiesPoll = 500 * time.Millisecond
 )
@@ -42,15 +44,17 @@ func (r *Router) VerifyWeight(ctx context.Context, ro *v1alpha1.Rollout, desired
 	return false, errorOrNil(found.answers.VerifyErr)
 }
 
-// lookAgain waits, for a short time and with a seat, until nothing is missing. Without
-// one the controller comes again in ten seconds: with a mesh that takes no weights all of
-// its workers would stand here.
+// lookAgain waits until nothing is missing: for as long as a push takes, and with a seat
+// for r.patience. With a mesh that takes no weights all of the controller's workers would
+// stand here, and what is sent back comes again in ten seconds.
 func (r *Router) lookAgain(ctx context.Context, f finding) {
-	seated(r.looking, func() {
-		_ = wait.PollUntilContextTimeout(ctx, f.every, r.patience, false, func(context.Context) (bool, error) {
-			return f.again(), nil
-		})
-	})
+	look := func(d time.Duration) bool {
+		return wait.PollUntilContextTimeout(ctx, f.every, d, false, func(context.Context) (bool, error) { return f.again(), nil }) == nil
+	}
+	first := min(verifyAll, r.patience)
+	if !look(first) {
+		seated(r.looking, func() { look(r.patience - first) })
+	}
 }
 
 // finding is what one look of VerifyWeight has found.
