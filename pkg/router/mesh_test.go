@@ -249,6 +249,7 @@ func TestAMeshThatTakesNoWeightsKeepsFewOfTheWorkers(t *testing.T) {
 func TestAMeshThatTakesTheWeightSoonSendsNobodyBack(t *testing.T) {
 	_, r, i, ro := verified(t, `{"level": "Mesh"}`)
 	mustSet(t, r, ro, 20)
+	r.patience = verifyPatience
 	for range seats {
 		r.looking <- struct{}{} // by as many others, all the time
 	}
