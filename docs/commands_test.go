@@ -99,7 +99,7 @@ var verbs = map[string]string{
 }
 
 // foreignFlags are flags in running text that belong to other programs.
-var foreignFlags = strings.Fields("--context --patch-file --field-selector --show-managed-fields --previous --server-side --force-conflicts --dry-run " +
+var foreignFlags = strings.Fields("--context --patch-file --field-selector --show-managed-fields --previous --server-side --dry-run " +
 	"--namespaced --instance-id --qps --burst") // the controller's
 
 // faults is what a block of commands names and what is not there.
